@@ -1,0 +1,1 @@
+"""The real parts at the edge: SQLite, FAISS, the models."""

@@ -1,0 +1,1 @@
+"""An order of candidates into the budget."""

@@ -1,0 +1,1 @@
+"""Candidates by meaning and by words."""

@@ -1,0 +1,1 @@
+"""Messages into turns, requests onto turns, text into chunks, selections into messages."""
