@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Identity,
         Known,
         PendingChunk,
+        Place,
         Row,
         Selection,
         StoredMessage,
@@ -113,8 +114,8 @@ class Store(Protocol):
     def search_words(self, conversation_ids: Sequence[int], words: Sequence[str], limit: int) -> tuple["Hit", ...]:
         """The best chunks of just these conversations that hold any of the words: best first, ties by chunk id."""
 
-    def messages_of_chunks(self, chunk_ids: Sequence[int]) -> dict[int, "StoredMessage"]:
-        """The message of each chunk, by chunk id; unknown ids are left out."""
+    def places(self, chunk_ids: Sequence[int]) -> dict[int, "Place"]:
+        """The message and bounds of each chunk, by chunk id; unknown ids are left out."""
 
     def messages(self, conversation_ids: Sequence[int], message_ids: Sequence[int]) -> tuple["StoredMessage", ...]:
         """Messages by id, in the order of their position; those of other conversations are left out."""

@@ -129,17 +129,54 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands: characters `start` to `end` of its message's text."""
+
+    message: StoredMessage
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A message that may be recalled, with the scores that speak for it."""
 
     message: StoredMessage
     score: float
+    best: tuple[int, int]
+    """Bounds of its best chunk in its text."""
     dense: float | None = None
     """Cosine of its best chunk; None where the dense arm did not find it."""
     lexical: float | None = None
     """BM25 of its best chunk; None where the lexical arm did not find it."""
     reason: str = ""
     """Why it scores, for people: "meaning", "words", "both", "beside 12"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A candidate as it is quoted: characters `start` to `end` of its message's text."""
+
+    candidate: Candidate
+    start: int
+    end: int
+    tokens: int
+    """What it takes in the request, header included."""
+
+    @property
+    def message(self) -> StoredMessage:
+        """The quoted message."""
+        return self.candidate.message
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A turn of the host's request that lies before the current one: rows `start` to `end` of the history."""
+
+    start: int
+    end: int
+    is_sound: bool
+    """Whether every provider takes it as it is, beside the newer sound turns and the current one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""Recent turns and candidates into the budget."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from vecctx.values import Candidate, PastTurn, Quote
+
+TAIL_SHARE = 0.2
+"""Share of the free tokens that the newest turns get first."""
+NEWEST_SHARE = 0.5
+"""Share that the very newest turn may take: "yes, do it" means nothing without it."""
+LENGTH_PRICE = 0.08
+"""What a doubling of a quote's length must bring in score."""
+LONG_SHARE = 0.4
+"""A message that would take more than this share of the recall is quoted by the part that was found."""
+_PRICE_UNIT_TOKENS = 100
+_HEADER_TOKENS = 12
+"""A quote's header (role, date), its line break, and what joins them; the most that occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The newest turns that go along as they are."""
+
+    spans: tuple[tuple[int, int], ...] = ()
+    """Bounds in the history, in order, not overlapping."""
+    tokens: int = 0
+    unsound: tuple[PastTurn, ...] = ()
+    """Turns between and before them that can only be quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """The candidates that go along as quotes, and the best of those that do not."""
+
+    quotes: tuple[Quote, ...] = ()
+    tokens: int = 0
+    lost: tuple[tuple[Candidate, str], ...] = ()
+    """Best first, each with what it lost to."""
+
+
+def recent(turns: Iterable[PastTurn], cost: Callable[[PastTurn], int], room: int, newest_room: int = 0) -> Recent:
+    """The newest sound turns whose tokens fit into `room`; the very newest may take `newest_room`.
+
+    They end at the first turn that does not fit, so that nothing is missing between them. `turns` come newest first
+    and are read no further than needed.
+    """
+    spans: list[tuple[int, int]] = []
+    unsound: list[PastTurn] = []
+    used = 0
+    for turn in turns:
+        if not turn.is_sound:
+            unsound.append(turn)
+            continue
+        tokens = cost(turn)
+        if used + tokens > (room if spans else max(room, newest_room)):
+            break
+        spans.append((turn.start, turn.end))
+        used += tokens
+    return Recent(tuple(reversed(spans)), used, tuple(unsound))
+
+
+def pick(candidates: Sequence[Candidate], room: int) -> Picked:
+    """The candidates that bring most for their tokens, in the order of their value, as long as they fit.
+
+    Value is the score less `LENGTH_PRICE` for each doubling of the length: at a fixed budget two short messages with
+    good scores beat a long one with a slightly better score.
+    """
+    quotes: list[Quote] = []
+    lost: list[tuple[Candidate, str]] = []
+    used = 0
+    for value, quote in sorted(
+        (_valued(c, room) for c in candidates), key=lambda pair: (-pair[0], pair[1].message.message_id)
+    ):
+        if used + quote.tokens <= room:
+            quotes.append(quote)
+            used += quote.tokens
+        else:
+            lost.append((quote.candidate, f"no room: {quote.tokens} tokens, {room - used} left, value {value:.2f}"))
+    return Picked(tuple(quotes), used, tuple(lost))
+
+
+def _valued(candidate: Candidate, room: int) -> tuple[float, Quote]:
+    quote = _quote(candidate, room)
+    return candidate.score - LENGTH_PRICE * math.log2(max(1, quote.tokens) / _PRICE_UNIT_TOKENS), quote
+
+
+def _quote(candidate: Candidate, room: int) -> Quote:
+    """The whole message, or the part that was found where the whole would crowd out the rest."""
+    text = candidate.message.text
+    whole = Quote(candidate, 0, len(text), candidate.message.tokens + _overhead(text))
+    if whole.tokens <= LONG_SHARE * room:
+        return whole
+    start, end = candidate.best
+    share = (end - start) / max(1, len(text))
+    tokens = math.ceil(candidate.message.tokens * share * 1.25)  # dense parts of a text have more tokens than the mean
+    return replace(whole, start=start, end=end, tokens=tokens + _overhead(text[start:end]))
+
+
+def _overhead(text: str) -> int:
+    return _HEADER_TOKENS + text.count("\n")

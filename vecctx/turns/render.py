@@ -1,0 +1,66 @@
+"""A selection into the messages that are sent."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from vecctx.turns.identity import FRAME_OPEN
+from vecctx.values import Quote, Row
+
+FRAME_CLOSE = "</recalled>"
+_FRAME_NOTE = "Earlier messages of this conversation, quoted as they were said: background, not a new request."
+_INVISIBLE = r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
+_FRAME_TAG = re.compile("<" + _INVISIBLE + "/?" + _INVISIBLE + _INVISIBLE.join("recalled"), re.IGNORECASE)
+_GAP = "[...]"
+
+
+def render(head: Sequence[Row], kept: Sequence[Row], block: str | None, current: Sequence[Row]) -> list[dict[str, Any]]:
+    """The message list: system and prefill, kept turns, the recalled block in a user message of its own, this turn.
+
+    Rows are copied, unknown keys included; their contents are the host's own objects.
+    """
+    recalled = [{"role": "user", "content": block}] if block else []
+    return [dict(row) for row in (*head, *kept, *recalled, *current)]
+
+
+def block(quotes: Sequence[Quote]) -> str | None:
+    """The recalled block: one frame that says who and when; None for nothing.
+
+    Quoted lines are indented and headers are not, so that no text can pose as a header or close the frame.
+    """
+    if not quotes:
+        return None
+    ordered = sorted(quotes, key=lambda quote: (quote.message.conversation_id, quote.message.position, quote.start))
+    return "\n".join([FRAME_OPEN, _FRAME_NOTE, *map(item, ordered), FRAME_CLOSE])
+
+
+def item(quote: Quote) -> str:
+    """One quoted message with its header, as it stands in the block."""
+    when = f", {date_of(quote.message.said_at)}" if quote.message.said_at is not None else ""
+    return f"{quote.message.role}{when}:\n{_indented(quoted_text(quote))}"
+
+
+def quoted_text(quote: Quote) -> str:
+    """The quoted text, with a mark where something was left out."""
+    whole = quote.message.text
+    before, after = _GAP if quote.start else "", _GAP if quote.end < len(whole) else ""
+    return f"{before}{whole[quote.start : quote.end].strip()}{after}"
+
+
+def frame_text() -> str:
+    """What the frame costs beside its items."""
+    return f"{FRAME_OPEN}\n{_FRAME_NOTE}\n{FRAME_CLOSE}"
+
+
+def date_of(said_at: float) -> str:
+    """The day of a moment in UTC, the same on every machine."""
+    try:
+        return datetime.fromtimestamp(said_at, UTC).strftime("%Y-%m-%d")
+    except (OverflowError, ValueError, OSError):
+        return "undated"
+
+
+def _indented(text: str) -> str:
+    safe = _FRAME_TAG.sub(lambda match: "‹" + match[0][1:], text).encode("utf-8", "replace").decode("utf-8")
+    return "\n".join(f" {line}" for line in safe.splitlines() if line.strip())
