@@ -78,7 +78,7 @@ class ContextEngine(ABC):
         are the durable rows, which have none; `incoming_message` started the turn; `budget_tokens` is the whole window.
         """
         del request_messages, conversation_messages, incoming_message, budget_tokens
-        return None  # noqa: RET501 - None is an answer here, and mypy wants it said
+        return None
 
     def on_turn_complete(self, messages: list[Message], usage: dict[str, Any] | None = None, **meta: Any) -> None:  # noqa: ANN401 - the host's meta grows
         """The turn ended and its rows are durable. Meta: turn_id, api_call_count, interrupted, failed, ...

@@ -1,0 +1,160 @@
+"""Finds the configured context engine: bundled directory, user directory, or entry point; else the built-in one."""
+
+import hashlib
+import importlib.util
+import inspect
+import logging
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .config import BUILT_IN_ENGINE, HostConfig
+from .context_compressor import ContextCompressor
+from .context_engine import ContextEngine
+from .errors import HostError
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT_GROUP = "hermes_agent.plugins"
+BUNDLED = Path(__file__).resolve().parent.parent / "plugins" / "context_engine"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # also keeps a name from leaving its directory
+_NEEDED = ("name", "update_from_response", "should_compress", "compress")
+
+
+class PluginError(HostError):
+    """A plugin cannot be found or used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command of a plugin: it gets what follows the name as one text, and returns what to show."""
+
+    name: str
+    run: Callable[[str], str | None]
+    description: str = ""
+
+
+@dataclass(slots=True)
+class PluginContext:
+    """What a plugin's `register(ctx)` gets."""
+
+    engine: ContextEngine | None = None
+    commands: dict[str, Command] = field(default_factory=dict)
+
+    def register_context_engine(self, engine: ContextEngine) -> None:
+        """Offer an engine. Only one: a second is refused."""
+        if not all(hasattr(engine, member) for member in _NEEDED):
+            raise PluginError(f"{engine!r} is no context engine; it needs {', '.join(_NEEDED)}")
+        if self.engine is not None:
+            logger.warning("context engine %s is refused: %s is registered already", engine.name, self.engine.name)
+            return
+        self.engine = engine
+
+    def register_command(self, name: str, handler: Callable[[str], str | None], description: str = "") -> None:
+        """Offer a slash command; a name that is taken is refused."""
+        name = name.lstrip("/")
+        if name in self.commands:
+            logger.warning("command /%s is refused: there is one already", name)
+            return
+        self.commands[name] = Command(name, handler, description)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The engine for one agent, and the commands that came with it."""
+
+    engine: ContextEngine
+    commands: Mapping[str, Command]
+
+
+def load_engine(config: HostConfig, *, home: Path | None = None, bundled: Path = BUNDLED) -> Loaded:
+    """The engine that the config names, new for this agent; the built-in one if that fails, with one warning."""
+    if config.engine != BUILT_IN_ENGINE:
+        try:
+            return _load_plugin(config.engine, home, bundled)
+        except Exception as error:  # a plugin is someone else's code
+            reason = str(error) if isinstance(error, PluginError) else repr(error)
+            message = "context engine %s is not used: %s; the built-in %s serves instead"
+            logger.warning(message, config.engine, reason, BUILT_IN_ENGINE)
+    return Loaded(built_in_engine(config), {})
+
+
+def built_in_engine(config: HostConfig) -> ContextCompressor:
+    """The built-in engine as configured."""
+    compression = config.compression
+    options: dict[str, Any] = dict(config.engine_options) if config.engine == BUILT_IN_ENGINE else {}
+    own = {
+        "threshold_percent": compression.threshold,
+        "protect_first_n": compression.protect_first_n,
+        "protect_last_n": compression.protect_last_n,
+    }
+    try:
+        return ContextCompressor(**{**own, **options})
+    except (TypeError, HostError) as error:
+        logger.warning("context.%s: %s; defaults are used", BUILT_IN_ENGINE, error)
+        return ContextCompressor(**own)
+
+
+def _load_plugin(name: str, home: Path | None, bundled: Path) -> Loaded:
+    if not _NAME.fullmatch(name):
+        raise PluginError("a name has only letters, digits, - and _")
+    places = [bundled / name, *([home / "plugins" / name] if home else [])]
+    directory = next((place for place in places if (place / "__init__.py").is_file()), None)
+    ctx = _registered(_import_directory(directory)) if directory else _from_entry_point(name)
+    if ctx.engine is None:
+        raise PluginError("its plugin registers no context engine")
+    if ctx.engine.name != name:
+        raise PluginError(f"its plugin registers {ctx.engine.name!r} instead")
+    # An entry point's module is shared by all agents of a process, so each of them gets a clone.
+    engine = ctx.engine if directory else ctx.engine.clone_for_agent()
+    return Loaded(engine, ctx.commands)
+
+
+def _from_entry_point(name: str) -> PluginContext:
+    found = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
+    if not found:
+        raise PluginError("there is no plugin of that name")
+    return _registered(found[0].load())
+
+
+def _registered(plugin: ModuleType | Callable[[PluginContext], None]) -> PluginContext:
+    """What a plugin offers: through its `register`, or else its one engine class, made without arguments."""
+    ctx = PluginContext()
+    register = getattr(plugin, "register", None) if isinstance(plugin, ModuleType) else plugin
+    if callable(register):
+        register(ctx)
+        return ctx
+    classes = [value for value in vars(plugin).values() if _is_engine_class(value)]
+    if classes:
+        ctx.register_context_engine(classes[0]())
+    return ctx
+
+
+def _is_engine_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, ContextEngine) and not inspect.isabstract(value)
+
+
+def _import_directory(directory: Path) -> ModuleType:
+    """A plugin's module, imported once in a process; a failed import leaves nothing behind."""
+    digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:8]
+    module_name = f"_context_engine_{directory.name.replace('-', '_')}_{digest}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    source = directory / "__init__.py"
+    spec = importlib.util.spec_from_file_location(module_name, source, submodule_search_locations=[str(directory)])
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{source} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    return module
