@@ -89,7 +89,7 @@ def built_in_engine(config: HostConfig) -> ContextCompressor:
     """The built-in engine as configured."""
     compression = config.compression
     options: dict[str, Any] = dict(config.engine_options) if config.engine == BUILT_IN_ENGINE else {}
-    own = {
+    own: dict[str, Any] = {
         "threshold_percent": compression.threshold,
         "protect_first_n": compression.protect_first_n,
         "protect_last_n": compression.protect_last_n,
@@ -131,6 +131,8 @@ def _registered(plugin: ModuleType | Callable[[PluginContext], None]) -> PluginC
         register(ctx)
         return ctx
     classes = [value for value in vars(plugin).values() if _is_engine_class(value)]
+    # Its own class rather than one that it imports to inherit from.
+    classes.sort(key=lambda value: value.__module__ != plugin.__name__)
     if classes:
         ctx.register_context_engine(classes[0]())
     return ctx

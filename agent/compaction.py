@@ -1,0 +1,129 @@
+"""Compaction: when the host asks the engine for a shorter history, and how it takes it over."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from .config import CompressionConfig
+from .context_engine import Message
+from .errors import CompressionTimeoutError
+from .hooks import EngineHooks, is_message_list
+from .messages import copy_rows, estimate_tokens
+from .session import Session
+from .tools import ToolRegistry
+from .workers import run_compress
+
+logger = logging.getLogger(__name__)
+
+
+class Compactor:
+    """Asks, compresses and commits, for one agent."""
+
+    def __init__(
+        self,
+        hooks: EngineHooks,
+        config: CompressionConfig,
+        tools: ToolRegistry,
+        *,
+        details: dict[str, Any],
+        notify: Callable[[str], None],
+    ) -> None:
+        self._hooks = hooks
+        self._config = config
+        self._tools = tools
+        self._details = details  # what on_session_start gets at every boundary
+        self._notify = notify
+
+    def before_turn(self, session: Session) -> bool:
+        """Compact at the start of a turn if the engine wants it; False if it wanted it and nothing got smaller."""
+        tokens = session.pressure_tokens()
+        if not self._config.enabled or (session.anchor_tokens is None and self._hooks.should_defer(tokens)):
+            return True
+        if self._hooks.should_compress(tokens):
+            return self.compact(session, tokens)
+        reason = self._hooks.no_compression_reason(tokens)
+        if reason:
+            self._notify(reason)
+        engine = self._hooks.engine
+        is_long = len(session.rows) > engine.protect_first_n + engine.protect_last_n + 1
+        if is_long and self._hooks.should_compress_preflight(session.rows):
+            self.compact(session, tokens)
+        return True
+
+    def after_tools(self, session: Session) -> None:
+        """Compact or prune after a round of tools; not before real usage says how the last compaction went."""
+        is_waiting = getattr(self._hooks.engine, "awaiting_real_usage_after_compression", False)
+        if not self._config.enabled or is_waiting:
+            return
+        tokens = session.pressure_tokens()
+        if self._hooks.should_compress(tokens):
+            self.compact(session, tokens)
+            return
+        pruned = self._hooks.prune(session.rows, tokens)
+        if pruned is not session.rows:
+            session.replace(pruned)
+
+    def compact(
+        self, session: Session, tokens: int, *, focus_topic: str | None = None, is_forced: bool = False
+    ) -> bool:
+        """Put the engine's shorter history in place of the session's; False if there is none.
+
+        Raises:
+            CompressionTimeoutError: compress() did not answer in time; the session is as it was.
+        """
+        message = self._hooks.status_message("compress", "Compacting the conversation")
+        if message:
+            self._notify(message)
+        shorter = self._compressed(session.rows, current_tokens=tokens, focus_topic=focus_topic, force=is_forced)
+        if shorter is None:
+            return False
+        self._commit(session, shorter)
+        return True
+
+    def _compressed(self, rows: list[Message], **optional: Any) -> list[Message] | None:  # noqa: ANN401
+        engine = self._hooks.engine
+        try:
+            shorter = run_compress(engine, rows, timeout_seconds=self._config.context_timeout_seconds, **optional)
+        except CompressionTimeoutError:
+            raise
+        except Exception as error:  # an engine is someone else's code
+            logger.warning("compress of context engine %s failed: %r; the history stays", engine.name, error)
+            return None
+        problem = _problem(shorter, rows)
+        if problem:
+            logger.warning("compress of context engine %s: %s; the history stays", engine.name, problem)
+            return None
+        return None if shorter == rows else _with_user_row(copy_rows(shorter), rows)
+
+    def _commit(self, session: Session, shorter: list[Message]) -> None:
+        """The boundary: the old session ends with all its rows, then the new one starts with the shorter list."""
+        old_session_id = session.session_id
+        self._hooks.session_end(old_session_id, session.rows)
+        session.replace(shorter)
+        if not self._config.in_place:
+            session.session_id = uuid4().hex
+        boundary = {"boundary_reason": "compression", "old_session_id": old_session_id}
+        self._hooks.session_start(session.session_id, **boundary, **self._details)
+        self._tools.refresh()
+        engine = self._hooks.engine
+        engine.last_prompt_tokens = -1
+        engine.last_completion_tokens = 0
+        engine.awaiting_real_usage_after_compression = True
+
+
+def _problem(shorter: object, rows: list[Message]) -> str | None:
+    if not is_message_list(shorter):
+        return "expected a list of messages with something in it"
+    assert isinstance(shorter, list)
+    if estimate_tokens(shorter) > estimate_tokens(rows):
+        return "the result is larger than the history"
+    return None
+
+
+def _with_user_row(shorter: list[Message], rows: list[Message]) -> list[Message]:
+    """The list with the newest user row in front where it has none: many chat templates refuse a request without."""
+    if any(row.get("role") == "user" for row in shorter):
+        return shorter
+    newest = [row for row in rows if row.get("role") == "user"][-1:]
+    return copy_rows(newest) + shorter

@@ -1,0 +1,244 @@
+"""The agent: a session, an engine and a model, and what happens in a turn."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from . import caching, messages
+from .compaction import Compactor
+from .config import HostConfig, load_config
+from .context_engine import ContextEngine, Message
+from .errors import ClosedError, CompressionTimeoutError, ContextOverflowError, ProviderError
+from .hooks import EngineHooks
+from .plugins import Loaded, load_engine
+from .provider import ModelClient, message_of
+from .session import Session
+from .tools import Tool, ToolRegistry
+
+logger = logging.getLogger(__name__)
+
+MAX_ITERATIONS = 30
+_RETRY_WAITS_SECONDS = (0.5, 2.0)
+
+
+@dataclass(slots=True)
+class Turn:
+    """What happened in a turn."""
+
+    turn_id: str
+    reply: str = ""
+    usage: dict[str, Any] | None = None
+    api_call_count: int = 0
+    is_interrupted: bool = False
+    is_failed: bool = False
+    exit_reason: str = "completed"
+    notices: list[str] = field(default_factory=list)
+    """What the host had to say besides the reply."""
+
+
+class Agent:
+    """Holds one conversation with a model, with a context engine between them."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        *,
+        model: str = "model",
+        context_length: int = 128_000,
+        engine: ContextEngine | None = None,
+        config: HostConfig | None = None,
+        home: Path | None = None,
+        session_id: str | None = None,
+        system_prompt: str = "You are a helpful assistant.",
+        prefill: Sequence[Message] = (),
+        history: Sequence[Message] = (),
+        tools: Sequence[Tool] = (),
+        platform: str = "cli",
+        conversation_id: str | None = None,
+        uid_seed: int | None = None,
+        clock: Callable[[], float] = time.time,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Without `config` it is read from `home`; without `engine` the one that the config names is loaded."""
+        self.config = config or (load_config(home / "config.yaml") if home else HostConfig())
+        loaded = Loaded(engine, {}) if engine is not None else load_engine(self.config, home=home)
+        self.engine, self.commands = loaded.engine, loaded.commands
+        self.last_turn = Turn("")
+        self._client, self._model, self._wait = client, model, wait
+        self._interrupted, self._is_closed = threading.Event(), False
+        opening = [{"role": "system", "content": system_prompt}] if system_prompt else []
+        uids = messages.uid_source(uid_seed)
+        self.session = Session(session_id or uuid4().hex, uids, clock, [*opening, *prefill])
+        self.session.replace(history)
+        self._hooks = EngineHooks(self.engine)
+        details = {"platform": platform, "conversation_id": conversation_id}
+        self._start(context_length, tools, home=home, details=details)
+
+    def _start(self, context_length: int, tools: Sequence[Tool], *, home: Path | None, details: dict[str, Any]) -> None:
+        """Bring the engine to life, in the contract's order."""
+        thresholds = self.config.compression.model_thresholds
+        if thresholds:
+            self.engine.model_thresholds = thresholds
+        self._hooks.update_model(self._model, context_length)
+        self._hooks.bind(self.session.session_id)
+        self._tools = ToolRegistry(tools, self.engine)
+        self._hooks.session_start(
+            self.session.session_id,
+            hermes_home=str(home) if home else None,
+            model=self._model,
+            context_length=context_length,
+            **details,
+        )
+        self._compactor = Compactor(
+            self._hooks, self.config.compression, self._tools, details=details, notify=self._notice
+        )
+
+    @property
+    def history(self) -> list[Message]:
+        """A copy of the durable rows."""
+        return messages.copy_rows(self.session.rows)
+
+    def run_turn(self, text: str) -> str:
+        """The model's reply to a user's message; where the turn fails, what the user should know.
+
+        Raises:
+            ClosedError: the agent was closed.
+        """
+        if self._is_closed:
+            raise ClosedError("this agent was closed; make a new one")
+        self._interrupted.clear()
+        turn = self.last_turn = Turn(self.session.next_turn_id())
+        incoming = self.session.append(messages.user_row(text))
+        try:
+            self._run(turn, incoming)
+        except CompressionTimeoutError as error:
+            self._fail(turn, "context_compression_timeout", str(error))
+        except ProviderError as error:
+            self._fail(turn, "provider_error", str(error))
+            if not error.is_retryable:
+                return turn.reply  # as the contract has it: nobody is told of a turn that could not begin
+        self._hooks.turn_complete(
+            self.session.rows,
+            turn.usage,
+            turn_id=turn.turn_id,
+            api_call_count=turn.api_call_count,
+            interrupted=turn.is_interrupted,
+            failed=turn.is_failed,
+            turn_exit_reason=turn.exit_reason,
+        )
+        return turn.reply
+
+    def compress(self, focus_topic: str | None = None) -> bool:
+        """Compact now, as a user may ask for; False if nothing got smaller."""
+        if not self._hooks.has_content_to_compress(self.session.rows):
+            return False
+        tokens = self.session.pressure_tokens()
+        return self._compactor.compact(self.session, tokens, focus_topic=focus_topic, is_forced=True)
+
+    def interrupt(self) -> None:
+        """End the running turn before its next request; may be called from another thread."""
+        self._interrupted.set()
+
+    def new_session(self, session_id: str | None = None) -> str:
+        """Start over: the engine is told that the session ended, and is bound to the new one."""
+        self._hooks.session_end(self.session.session_id, self.session.rows)
+        return self.reset(session_id)
+
+    def reset(self, session_id: str | None = None) -> str:
+        """Forget the conversation. No on_session_start follows: hosts tell engines no more than this."""
+        self.session.session_id, self.session.turn_count = session_id or uuid4().hex, 0
+        self.session.replace(())
+        self._hooks.session_reset()
+        if getattr(self.engine, "_session_id", None) != self.session.session_id:
+            self._hooks.bind(self.session.session_id)
+        return self.session.session_id
+
+    def close(self) -> None:
+        """End the session. May be called twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._hooks.session_end(self.session.session_id, self.session.rows)
+
+    def _run(self, turn: Turn, incoming: Message) -> None:
+        """The loop of a turn: select, ask, run tools, until there is a reply."""
+        if not self._compactor.before_turn(self.session) and self._is_too_large():
+            self._fail(turn, "context_too_large", "The conversation is too large to compress further; start a new one.")
+            return
+        for _ in range(MAX_ITERATIONS):
+            if self._interrupted.is_set():
+                turn.is_interrupted, turn.exit_reason = True, "interrupted"
+                return
+            answer = self._ask(turn, incoming)
+            row = self.session.append(message_of(answer))
+            if not messages.calls_of(row):
+                turn.reply = messages.text_of(row)
+                return
+            for call in messages.calls_of(row):
+                result = self._tools.call(call, self.session.rows)
+                name = str((call.get("function") or {}).get("name") or "")
+                self.session.append(messages.tool_row(call["id"], result, name))
+            self._compactor.after_tools(self.session)
+        self._fail(turn, "max_iterations", f"No reply after {MAX_ITERATIONS} rounds of tools.")
+
+    def _ask(self, turn: Turn, incoming: Message) -> dict[str, Any]:
+        """The model's answer to a selection; a request that is too large is made smaller, once."""
+        try:
+            return self._dispatch(turn, self._selected(incoming))
+        except ContextOverflowError as error:
+            if not self._make_room(error.window_tokens):
+                raise
+            return self._dispatch(turn, self._selected(incoming))
+
+    def _selected(self, incoming: Message) -> list[Message]:
+        """The next request: what the engine selects, made valid and marked for the provider's cache."""
+        request = self.session.request()
+        selected = self._hooks.select(request, self.session.rows, incoming, self.engine.context_length)
+        return caching.mark(messages.sanitize(selected))
+
+    def _dispatch(self, turn: Turn, request: list[Message]) -> dict[str, Any]:
+        """Send one request, the same bytes again where that may help, and learn from its usage."""
+        body: dict[str, Any] = {"model": self._model, "messages": request}
+        if self._tools.schemas():
+            body["tools"] = self._tools.schemas()
+        for wait_seconds in (*_RETRY_WAITS_SECONDS, None):
+            turn.api_call_count += 1
+            try:
+                answer = self._client.complete(body)
+                break
+            except ProviderError as error:
+                if not error.is_retryable or wait_seconds is None:
+                    raise
+                self._wait(wait_seconds)
+        usage = answer.get("usage") or {}
+        turn.usage = usage or None
+        self.session.anchor(int(usage.get("prompt_tokens") or 0))
+        self._hooks.update_from_response(usage)
+        return answer
+
+    def _make_room(self, window_tokens: int | None) -> bool:
+        """Whether the next request can be smaller: the window is known to be, or the history was compacted."""
+        is_smaller = window_tokens is not None and window_tokens < self.engine.context_length
+        if window_tokens is not None and is_smaller:
+            self._hooks.update_model(self._model, window_tokens)
+        if not self.config.compression.enabled:
+            return is_smaller
+        tokens = max(self.session.pressure_tokens(), self.engine.context_length)
+        return self._compactor.compact(self.session, tokens) or is_smaller
+
+    def _is_too_large(self) -> bool:
+        rough_tokens = messages.estimate_tokens(self.session.rows)
+        return 0 < self.engine.context_length < rough_tokens
+
+    def _fail(self, turn: Turn, exit_reason: str, notice: str) -> None:
+        """Leave a notice in place of the reply: a user row without an answer would confuse the next turn."""
+        turn.is_failed, turn.exit_reason, turn.reply = True, exit_reason, notice
+        self.session.append(messages.assistant_row(f"[{notice}]"), display_kind="notice")
+
+    def _notice(self, text: str) -> None:
+        self.last_turn.notices.append(text)
+        logger.info("%s", text)
