@@ -102,6 +102,7 @@ _FIRST = (
     # Lining up a transcript reads this index alone, never the messages.
     "CREATE INDEX messages_known ON messages (conversation_id, position, key, uid)",
     "CREATE INDEX messages_by_uid ON messages (uid, conversation_id) WHERE uid IS NOT NULL",
+    "CREATE INDEX messages_by_key ON messages (key, conversation_id)",
     "CREATE INDEX messages_by_role ON messages (role, said_at)",
     # A chunk's number holds its conversation's in the upper bits (sqlite_text.py says why).
     """

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vecctx.adapters.sqlite_text import first_chunk_id, from_database, to_database, to_term
-from vecctx.values import Hit, Identity, Known, PendingChunk, StoredMessage, VectorBatch
-
-_UIDS_AT_ONCE = 500
-"""SQLite takes at least 999 parameters in a statement."""
+from vecctx.values import Identity, Known, PendingChunk, Place, Spot, StoredMessage, VectorBatch
 
 _MARKED_VECTORS = 8
 """Two histories of a store part at a commit (a backup was put back): their counts or their newest vectors differ."""
@@ -37,21 +34,18 @@ def conversation_of(connection: sqlite3.Connection, owner: str, session_id: str)
     return None if found is None else int(found[0])
 
 
-def conversation_with(connection: sqlite3.Connection, owner: str, uids: Sequence[str]) -> int | None:
-    """The owner's conversation that holds most of these rows, the newest among equals."""
+def holding(connection: sqlite3.Connection, owner: str, uids: Sequence[str], keys: Sequence[str]) -> dict[int, int]:
+    """How many of these rows each of the owner's conversations holds."""
     held: Counter[int] = Counter()
-    unique = list(dict.fromkeys(uids))
-    for first in range(0, len(unique), _UIDS_AT_ONCE):
-        group = unique[first : first + _UIDS_AT_ONCE]
+    for column, names in (("uid", uids), ("key", keys)):
         found = connection.execute(
-            f"""
-            SELECT conversation_id, count(DISTINCT uid) FROM messages JOIN conversations USING (conversation_id)
-            WHERE owner = ? AND uid IN ({", ".join("?" * len(group))}) GROUP BY conversation_id
-            """,  # noqa: S608 - nothing but question marks
-            (to_database(owner), *map(to_database, group)),
+            f"SELECT conversation_id, count(DISTINCT {column}) "  # noqa: S608 - our own names
+            "FROM messages JOIN conversations USING (conversation_id) "
+            f"WHERE {column} IN (SELECT value FROM json_each(?)) AND owner = ? GROUP BY conversation_id",
+            (json.dumps(list(names)), to_database(owner)),
         )
         held.update(dict(found.fetchall()))
-    return max(held, key=lambda conversation_id: (held[conversation_id], conversation_id), default=None)
+    return dict(held)
 
 
 def conversations_of(connection: sqlite3.Connection, owner: str | None) -> tuple[int, ...]:
@@ -134,7 +128,7 @@ def vectors_since(
     connection: sqlite3.Connection, conversation_id: int, identity: Identity, sequence: int
 ) -> VectorBatch:
     """Vectors of a conversation committed after `sequence`, in that order; zero rows are left out."""
-    import numpy as np  # noqa: PLC0415 - loaded only where vectors are
+    import numpy as np
 
     embedder_id, _ = find_embedder(connection, identity) or (None, 0)
     rows = connection.execute(
@@ -172,40 +166,62 @@ def vectors_mark(connection: sqlite3.Connection, conversation_id: int, identity:
     return hashlib.blake2b(repr((count, newest)).encode(), digest_size=16).hexdigest()
 
 
-def search_words(
+def word_scores(
     connection: sqlite3.Connection, conversation_ids: Sequence[int], words: Sequence[str], limit: int
-) -> tuple[Hit, ...]:
-    """The best chunks of just these conversations that hold any of the words: best first, ties by chunk id."""
-    terms = dict.fromkeys(f'"{to_term(word)}"' for word in words if word)
-    if not terms or not conversation_ids or limit <= 0:
-        return ()
+) -> dict[str, dict[int, float]]:
+    """For each word the best chunks of just these conversations that hold it, with their BM25."""
+    if not conversation_ids:
+        return {word: {} for word in words}
+    scope = {
+        "first": first_chunk_id(min(conversation_ids)),
+        "behind": first_chunk_id(max(conversation_ids) + 1),
+        "conversation_ids": _json(conversation_ids),
+        "limit": max(limit, 0),
+    }
+    return {word: _chunks_with(connection, word, scope) for word in words if word}
+
+
+def _chunks_with(connection: sqlite3.Connection, word: str, scope: dict[str, object]) -> dict[int, float]:
+    # bm25() counts down from 0, the best being the most negative. The range is applied inside the index.
     found = connection.execute(
-        # bm25() counts down from 0, the best being the most negative. The range is applied inside the index.
         "SELECT rowid, -bm25(chunk_words) AS score FROM chunk_words "
-        "WHERE chunk_words MATCH :terms AND rowid >= :first AND rowid < :behind "
+        "WHERE chunk_words MATCH :term AND rowid >= :first AND rowid < :behind "
         "AND rowid >> 32 IN (SELECT value FROM json_each(:conversation_ids)) "
         "ORDER BY score DESC, rowid LIMIT :limit",
-        {
-            "terms": " OR ".join(terms),
-            "first": first_chunk_id(min(conversation_ids)),
-            "behind": first_chunk_id(max(conversation_ids) + 1),
-            "conversation_ids": _json(conversation_ids),
-            "limit": limit,
-        },
+        {"term": f'"{to_term(word)}"', **scope},
     )
-    return tuple(Hit(chunk_id, score) for chunk_id, score in found)
+    return dict(found.fetchall())
 
 
-def messages_of_chunks(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, StoredMessage]:
-    """The message of each chunk, by chunk id; unknown ids are left out."""
+def chunk_count(connection: sqlite3.Connection, conversation_ids: Sequence[int]) -> int:
+    """How many chunks these conversations have had."""
     found = connection.execute(
-        f"""
-        SELECT chunk_id, {_MESSAGE_COLUMNS} FROM chunks JOIN messages USING (message_id)
-        WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id
-        """,  # noqa: S608 - our own columns
+        "SELECT sum(next_chunk) FROM conversations WHERE conversation_id IN (SELECT value FROM json_each(?))",
+        (_json(conversation_ids),),
+    ).fetchone()
+    return int(found[0] or 0)
+
+
+def places(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, Place]:
+    """The message and bounds of each chunk, by chunk id; unknown ids are left out."""
+    found = connection.execute(
+        f"SELECT chunk_id, start_offset, end_offset, {_MESSAGE_COLUMNS} "  # noqa: S608 - our own names
+        "FROM chunks JOIN messages USING (message_id) "
+        "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
         (_json(chunk_ids),),
     )
-    return {chunk_id: _stored_message(columns) for chunk_id, *columns in found}
+    return {chunk_id: Place(_stored_message(columns), start, end) for chunk_id, start, end, *columns in found}
+
+
+def at(connection: sqlite3.Connection, spots: Sequence[Spot]) -> dict[Spot, StoredMessage]:
+    """Messages by where they stand; spots that hold none are left out."""
+    found = connection.execute(
+        f"SELECT {_MESSAGE_COLUMNS} FROM json_each(?) AS spot JOIN messages "  # noqa: S608 - our own names
+        "ON conversation_id = json_extract(spot.value, '$[0]') AND position = json_extract(spot.value, '$[1]')",
+        (json.dumps([list(map(int, spot)) for spot in spots]),),
+    )
+    messages = map(_stored_message, found)
+    return {(message.conversation_id, message.position): message for message in messages}
 
 
 def messages(

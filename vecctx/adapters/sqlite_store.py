@@ -10,11 +10,12 @@ from vecctx.adapters.sqlite_connections import Connections
 from vecctx.errors import StoreDamagedError
 from vecctx.ports import Clock
 from vecctx.values import (
-    Hit,
     Identity,
     Known,
     PendingChunk,
+    Place,
     Selection,
+    Spot,
     StoredMessage,
     StoreStats,
     Turn,
@@ -58,10 +59,10 @@ class SqliteStore:
         with self._connections.reading() as connection:
             return sqlite_reading.conversation_of(connection, owner, session_id)
 
-    def conversation_with(self, owner: str, uids: Sequence[str]) -> int | None:
-        """The owner's conversation that holds most of these rows, the newest among equals; None if none holds any."""
+    def holding(self, owner: str, uids: Sequence[str], keys: Sequence[str]) -> dict[int, int]:
+        """How many of these rows each of the owner's conversations holds, by uid or by key; only those with any."""
         with self._connections.reading() as connection:
-            return sqlite_reading.conversation_with(connection, owner, uids)
+            return sqlite_reading.holding(connection, owner, uids, keys)
 
     def conversations_of(self, owner: str | None) -> tuple[int, ...]:
         """All conversations of an owner, or of everybody for None, oldest first."""
@@ -73,10 +74,12 @@ class SqliteStore:
         with self._connections.reading() as connection:
             return sqlite_reading.known(connection, conversation_id, newest)
 
-    def add_turns(self, conversation_id: int, turns: Sequence[Turn], *, redactions: int = 0) -> tuple[int, ...]:
-        """Commit turns at the end of a conversation, all or none; gives the message ids in order."""
+    def add_turns(
+        self, conversation_id: int, turns: Sequence[Turn], *, behind: int | None, redactions: int = 0
+    ) -> tuple[int, ...] | None:
+        """Commit turns behind the newest message that the caller knows of, all or none; None if there is a newer one."""
         with self._connections.writing() as connection:
-            return sqlite_writing.add_turns(connection, conversation_id, turns, redactions)
+            return sqlite_writing.add_turns(connection, conversation_id, turns, behind, redactions)
 
     def pending(self, identity: Identity, limit: int) -> tuple[PendingChunk, ...]:
         """Chunks that have no vector of this identity yet, oldest first."""
@@ -103,15 +106,27 @@ class SqliteStore:
         with self._connections.reading() as connection:
             return sqlite_reading.vectors_mark(connection, conversation_id, identity, sequence)
 
-    def search_words(self, conversation_ids: Sequence[int], words: Sequence[str], limit: int) -> tuple[Hit, ...]:
-        """The best chunks of just these conversations that hold any of the words: best first, ties by chunk id."""
+    def word_scores(
+        self, conversation_ids: Sequence[int], words: Sequence[str], limit: int
+    ) -> dict[str, dict[int, float]]:
+        """For each word the chunks of just these conversations that hold it, with their BM25; the best `limit`."""
         with self._connections.reading() as connection:
-            return sqlite_reading.search_words(connection, conversation_ids, words, limit)
+            return sqlite_reading.word_scores(connection, conversation_ids, words, limit)
 
-    def messages_of_chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredMessage]:
-        """The message of each chunk, by chunk id; unknown ids are left out."""
+    def chunk_count(self, conversation_ids: Sequence[int]) -> int:
+        """How many chunks these conversations have."""
         with self._connections.reading() as connection:
-            return sqlite_reading.messages_of_chunks(connection, chunk_ids)
+            return sqlite_reading.chunk_count(connection, conversation_ids)
+
+    def places(self, chunk_ids: Sequence[int]) -> dict[int, Place]:
+        """The message and bounds of each chunk, by chunk id; unknown ids are left out."""
+        with self._connections.reading() as connection:
+            return sqlite_reading.places(connection, chunk_ids)
+
+    def at(self, spots: Sequence[Spot]) -> dict[Spot, StoredMessage]:
+        """Messages by where they stand; spots that hold none are left out."""
+        with self._connections.reading() as connection:
+            return sqlite_reading.at(connection, spots)
 
     def messages(self, conversation_ids: Sequence[int], message_ids: Sequence[int]) -> tuple[StoredMessage, ...]:
         """Messages by id, in the order of their position; those of other conversations are left out."""

@@ -36,9 +36,12 @@ def open_conversation(
 
 
 def add_turns(
-    connection: sqlite3.Connection, conversation_id: int, turns: Sequence[Turn], redactions: int
-) -> tuple[int, ...]:
-    """Write turns at the end of a conversation; gives the message ids in order."""
+    connection: sqlite3.Connection, conversation_id: int, turns: Sequence[Turn], behind: int | None, redactions: int
+) -> tuple[int, ...] | None:
+    """Write turns behind the newest known message; gives the message ids in order, None if there is a newer one."""
+    newest = connection.execute("SELECT max(message_id) FROM messages WHERE conversation_id = ?", (conversation_id,))
+    if newest.fetchone()[0] != behind:
+        return None
     end = _End(connection, conversation_id)
     message_ids = [
         end.add_message(message, opens_turn=number == 0 and message.role == "user")
@@ -122,7 +125,7 @@ def add_vectors(
     connection: sqlite3.Connection, identity: Identity, chunk_ids: Sequence[int], vectors: "FloatArray"
 ) -> None:
     """Write vectors of chunks that exist and have none; a zero row becomes an empty one."""
-    import numpy as np  # noqa: PLC0415 - loaded only where vectors are
+    import numpy as np
 
     expected = (len(chunk_ids), identity.dimensions)
     if vectors.shape != expected or not np.isfinite(vectors).all():
