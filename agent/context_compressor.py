@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 SUMMARY_PREFIX = "[Summary of earlier messages, for reference]"
 SUMMARY_KEY = "_compressed_summary"
+_SUMMARY_END = "[End of the summary]"
 
 _TARGET_SHARE = 0.5  # of the threshold: one large step, so that the next compaction is far away
 _SUMMARY_SHARE = 0.2  # of the target
@@ -73,11 +74,21 @@ class ContextCompressor(ContextEngine):
         return 0 < self.threshold_tokens <= tokens
 
     def compress(
-        self, messages: list[Message], current_tokens: int | None = None, focus_topic: str | None = None
+        self,
+        messages: list[Message],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        *,
+        force: bool = False,
     ) -> list[Message]:
-        """A valid history of about half the threshold; the same list object if nothing got smaller."""
+        """A valid history of about half the threshold; the same list object if nothing got smaller.
+
+        With `force` a history below that is halved too.
+        """
         before_tokens = estimate_tokens(messages)
         target_tokens = self._target_tokens(before_tokens, current_tokens)
+        if force:
+            target_tokens = min(target_tokens, int(before_tokens * _TARGET_SHARE))
         if before_tokens <= target_tokens:
             return messages
         rows = _prune_old_results(_repaired(copy_rows(messages)), self.protect_last_n)
@@ -96,8 +107,11 @@ class ContextCompressor(ContextEngine):
         return int(self.threshold_tokens * _TARGET_SHARE / scale)
 
     def _summarized(self, rows: list[Message], target_tokens: int, focus_topic: str | None) -> list[Message]:
-        previous = "\n".join(_summary_body(row) for row in rows if is_summary(row))
-        rows = [row for row in rows if not is_summary(row)]
+        # The newest user row is a message even if it looks like a summary: people paste.
+        newest = max((i for i, row in enumerate(rows) if row.get("role") == "user"), default=-1)
+        old = {i for i, row in enumerate(rows) if row.get(SUMMARY_KEY) or (is_summary(row) and i != newest)}
+        previous = "\n".join(_summary_body(rows[i]) for i in sorted(old))
+        rows = [row for i, row in enumerate(rows) if i not in old]
         head, middle, kept_user, tail = _split(rows, target_tokens, self.protect_first_n, self.protect_last_n)
         budget_tokens = int(target_tokens * _SUMMARY_SHARE)
         body = self._summary(previous, middle, focus_topic, budget_tokens) if middle else previous
@@ -123,16 +137,18 @@ class ContextCompressor(ContextEngine):
 
 def summary_row(body: str) -> Message:
     """The one summary of a history, as a row."""
-    return {"role": "user", "content": f"{SUMMARY_PREFIX}\n{body}\n[End of the summary]", SUMMARY_KEY: True}
+    return {"role": "user", "content": f"{SUMMARY_PREFIX}\n{body}\n{_SUMMARY_END}", SUMMARY_KEY: True}
 
 
 def is_summary(row: Message) -> bool:
     """Whether a row is a summary of ours, by its key, or by its words where the key was lost."""
-    return bool(row.get(SUMMARY_KEY)) or (row.get("role") == "user" and text_of(row).startswith(SUMMARY_PREFIX))
+    text = text_of(row)
+    looks_so = row.get("role") == "user" and text.startswith(SUMMARY_PREFIX) and text.endswith(_SUMMARY_END)
+    return looks_so or bool(row.get(SUMMARY_KEY))
 
 
 def _summary_body(row: Message) -> str:
-    return text_of(row).removeprefix(SUMMARY_PREFIX).removesuffix("[End of the summary]").strip()
+    return text_of(row).removeprefix(SUMMARY_PREFIX).removesuffix(_SUMMARY_END).strip()
 
 
 def _repaired(rows: list[Message]) -> list[Message]:

@@ -134,7 +134,11 @@ class Agent:
         return turn.reply
 
     def compress(self, focus_topic: str | None = None) -> bool:
-        """Compact now, as a user may ask for; False if nothing got smaller."""
+        """Compact now, as a user may ask for; False if nothing got smaller.
+
+        Raises:
+            CompressionTimeoutError: compress() did not answer in time; the history is as it was.
+        """
         if not self._hooks.has_content_to_compress(self.session.rows):
             return False
         tokens = self.session.pressure_tokens()

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,13 +64,18 @@ class ToolRegistry:
             if name in self._host_tools:
                 result = self._host_tools[name].run(**arguments)
             elif name in self._engine_schemas:
-                result = self._engine.handle_tool_call(name, arguments, messages=copy_rows(messages))
+                result = self._on_fresh_thread(name, arguments, copy_rows(messages))
             else:
                 return _error(f"there is no tool {name!r}")
             return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
         except Exception as error:  # a tool is someone else's code
             logger.warning("tool %s failed: %r", name, error)
             return _error(f"{name} failed: {error}")
+
+    def _on_fresh_thread(self, name: str, arguments: dict[str, Any], messages: list[Message]) -> str:
+        """The result of an engine's tool, which gets a thread of its own: engines must not count on the turn's."""
+        with ThreadPoolExecutor(1, thread_name_prefix="tool") as executor:
+            return executor.submit(self._engine.handle_tool_call, name, arguments, messages=messages).result()
 
     def _ask_engine(self) -> list[dict[str, Any]]:
         try:

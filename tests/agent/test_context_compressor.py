@@ -111,6 +111,22 @@ def test_a_summary_whose_key_was_lost_is_recognised() -> None:
     assert not is_summary(user_row("x"))
 
 
+def test_a_pasted_summary_is_still_the_users_message() -> None:
+    pasted = user_row(summary_row("pasted")["content"])
+
+    result = make(2000).compress([*chat(20), pasted])
+
+    assert result[-1] == pasted
+    assert result[0] != pasted
+
+
+def test_a_user_may_compress_what_is_small() -> None:
+    rows = chat(20)
+
+    assert make(100_000).compress(rows) is rows
+    assert estimate_tokens(make(100_000).compress(rows, force=True)) < 0.8 * estimate_tokens(rows)
+
+
 def test_the_focus_topic_decides_what_is_kept() -> None:
     rows = chat(30)
     rows[20] = user_row("The staging bucket is called marmot.")

@@ -1,4 +1,5 @@
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -82,6 +83,14 @@ def test_an_engine_tool_cannot_edit_the_history() -> None:
     answer(ToolRegistry([], Searching("search")), tool_call("1", "search"), rows)
 
     assert rows == [user_row("a")]
+
+
+def test_an_engine_tool_runs_on_a_thread_of_its_own() -> None:
+    class Naming(Searching):
+        def handle_tool_call(self, name: str, args: dict[str, Any], **context: Any) -> str:
+            return json.dumps({"is_same": threading.current_thread() is threading.main_thread()})
+
+    assert answer(ToolRegistry([], Naming("search")), tool_call("1", "search")) == {"is_same": False}
 
 
 @pytest.mark.parametrize("schemas", [None, ["text"], [{"description": "nameless"}]])

@@ -28,6 +28,18 @@ class Blocking(PlainEngine):
         return messages[:1]
 
 
+class ObservedPool(CompressionPool):
+    """Says when a slot is free again."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self.is_free = threading.Event()
+
+    def _free_slot(self) -> None:
+        super()._free_slot()
+        self.is_free.set()
+
+
 def test_compress_works_on_a_private_copy_on_a_daemon_thread() -> None:
     engine, rows = Blocking(), chat(2)
     engine.release.set()
@@ -42,15 +54,13 @@ def test_compress_works_on_a_private_copy_on_a_daemon_thread() -> None:
 
 def test_a_late_result_goes_nowhere_and_the_pool_lives_on() -> None:
     engine, rows, pool = Blocking(), chat(2), CompressionPool(1)
-
     with pytest.raises(CompressionTimeoutError):
         run_compress(engine, rows, timeout_seconds=0.01, pool=pool)
     engine.release.set()
     assert engine.finished.wait(10)
 
     assert rows == chat(2)
-    while pool._busy:
-        threading.Event().wait(0.001)
+    assert pool.is_free.wait(10)
     assert pool.run(lambda: [user_row("next")], 10) == [user_row("next")]
 
 
