@@ -1,11 +1,14 @@
 """Data for tests: each builder fills in what a test is not about."""
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vecctx.values import Budget, Chunk, FloatArray, Identity, Message, Selection, Turn
+from vecctx.values import Budget, Chunk, Identity, Message, Selection, Turn
+
+if TYPE_CHECKING:
+    from vecctx.values import FloatArray
 
 IDENTITY = Identity(model="test", revision="1", dimensions=4)
 
@@ -44,7 +47,7 @@ def make_selection(conversation_id: int = 1, turn_key: str = "turn", **changes: 
     return Selection(conversation_id=conversation_id, turn_key=turn_key, **(defaults | changes))
 
 
-def make_vectors(count: int, dimensions: int = IDENTITY.dimensions, seed: int = 0) -> FloatArray:
+def make_vectors(count: int, dimensions: int = IDENTITY.dimensions, seed: int = 0) -> "FloatArray":
     """Unit vectors, the same for the same seed."""
     drawn = np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
     unit: FloatArray = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)

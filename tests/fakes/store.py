@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +14,20 @@ from vecctx.errors import StoreError
 from vecctx.ports import Clock
 from vecctx.values import (
     Chunk,
-    FloatArray,
-    Hit,
     Identity,
     Known,
     PendingChunk,
+    Place,
     Selection,
+    Spot,
     StoredMessage,
     StoreStats,
     Turn,
     VectorBatch,
 )
+
+if TYPE_CHECKING:
+    from vecctx.values import FloatArray
 
 
 @dataclass
@@ -39,7 +42,7 @@ class _Vector:
     sequence: int
     conversation_id: int
     chunk_id: int
-    values: FloatArray
+    values: "FloatArray"
 
 
 class FakeStore:
@@ -74,15 +77,13 @@ class FakeStore:
         with self._opened():
             return self._sessions.get((owner, session_id))
 
-    def conversation_with(self, owner: str, uids: Sequence[str]) -> int | None:
+    def holding(self, owner: str, uids: Sequence[str], keys: Sequence[str]) -> dict[int, int]:
         with self._opened():
-            wanted = set(uids)
-            held = {
-                number: len(wanted & {message.uid for message in self._conversations[number].messages})
-                for number in self.conversations_of(owner)
-            }
-            best = max(held, key=lambda number: (held[number], number), default=None)
-            return best if best is not None and held[best] else None
+            held = {}
+            for number in self.conversations_of(owner):
+                messages = self._conversations[number].messages
+                held[number] = len(set(uids) & {m.uid for m in messages}) + len(set(keys) & {m.key for m in messages})
+            return {number: count for number, count in held.items() if count}
 
     def conversations_of(self, owner: str | None) -> tuple[int, ...]:
         with self._opened():
@@ -94,10 +95,15 @@ class FakeStore:
             wanted = messages if newest is None else messages[max(len(messages) - max(newest, 0), 0) :]
             return tuple(Known(message.message_id, message.key, message.uid) for message in wanted)
 
-    def add_turns(self, conversation_id: int, turns: Sequence[Turn], *, redactions: int = 0) -> tuple[int, ...]:
+    def add_turns(
+        self, conversation_id: int, turns: Sequence[Turn], *, behind: int | None, redactions: int = 0
+    ) -> tuple[int, ...] | None:
         with self._opened():
             if conversation_id not in self._conversations:
                 raise StoreError("memory", f"there is no conversation {conversation_id}; open it first")
+            newest = self._messages_in(conversation_id)[-1:]
+            if (newest[0].message_id if newest else None) != behind:
+                return None
             self._redactions += redactions
             return tuple(
                 self._add_message(conversation_id, message, opens_turn=number == 0 and message.role == "user")
@@ -156,7 +162,7 @@ class FakeStore:
             after=after[0].text if after and after[0].turn_id == message.turn_id else "",
         )
 
-    def add_vectors(self, identity: Identity, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+    def add_vectors(self, identity: Identity, chunk_ids: Sequence[int], vectors: "FloatArray") -> None:
         with self._opened():
             if vectors.shape != (len(chunk_ids), identity.dimensions) or not np.isfinite(vectors).all():
                 raise StoreError("memory", "vectors must be finite and of the identity's dimensions")
@@ -193,20 +199,39 @@ class FakeStore:
         vectors = self._vectors.get(identity, {}).values()
         return [vector for vector in vectors if vector.conversation_id == conversation_id]
 
-    def search_words(self, conversation_ids: Sequence[int], words: Sequence[str], limit: int) -> tuple[Hit, ...]:
+    def word_scores(
+        self, conversation_ids: Sequence[int], words: Sequence[str], limit: int
+    ) -> dict[str, dict[int, float]]:
         with self._opened():
-            wanted = set(words) - {""}
-            hits = []
-            for chunk_id, (message_id, chunk) in self._chunks.items():
-                score = sum(word in wanted for word in set(chunk.words)) / (1 + len(chunk.words) / 1000)
-                if score and self._messages[message_id].conversation_id in conversation_ids:
-                    hits.append(Hit(chunk_id, score))
-            return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[: max(limit, 0)])
+            return {word: self._chunks_with(word, conversation_ids, limit) for word in words if word}
 
-    def messages_of_chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredMessage]:
+    def _chunks_with(self, word: str, conversation_ids: Sequence[int], limit: int) -> dict[int, float]:
+        scores = {
+            chunk_id: 1 / (1 + len(chunk.words) / 1000)
+            for chunk_id, (message_id, chunk) in self._chunks.items()
+            if word in chunk.words and self._messages[message_id].conversation_id in conversation_ids
+        }
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)])
+
+    def chunk_count(self, conversation_ids: Sequence[int]) -> int:
         with self._opened():
-            known = [chunk_id for chunk_id in sorted(set(chunk_ids)) if chunk_id in self._chunks]
-            return {chunk_id: self._messages[self._chunks[chunk_id][0]] for chunk_id in known}
+            owners = [self._messages[message_id].conversation_id for message_id, _ in self._chunks.values()]
+            return sum(owner in conversation_ids for owner in owners)
+
+    def places(self, chunk_ids: Sequence[int]) -> dict[int, Place]:
+        with self._opened():
+            known = [
+                (chunk_id, self._chunks[chunk_id]) for chunk_id in sorted(set(chunk_ids)) if chunk_id in self._chunks
+            ]
+            return {
+                chunk_id: Place(self._messages[message_id], chunk.start, chunk.end)
+                for chunk_id, (message_id, chunk) in known
+            }
+
+    def at(self, spots: Sequence[Spot]) -> dict[Spot, StoredMessage]:
+        with self._opened():
+            found = {(message.conversation_id, message.position): message for message in self._messages.values()}
+            return {spot: found[spot] for spot in spots if spot in found}
 
     def messages(self, conversation_ids: Sequence[int], message_ids: Sequence[int]) -> tuple[StoredMessage, ...]:
         with self._opened():

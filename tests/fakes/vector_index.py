@@ -1,11 +1,15 @@
 """A vector index that compares a question with every vector."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vecctx.ports import Store
-from vecctx.values import FloatArray, Hit, Identity
+from vecctx.values import Hit, Identity
+
+if TYPE_CHECKING:
+    from vecctx.values import FloatArray
 
 
 class FakeVectorIndex:
@@ -15,7 +19,9 @@ class FakeVectorIndex:
         self._store = store
         self._identity = identity
 
-    def search(self, conversation_ids: Sequence[int], query: FloatArray, limit: int) -> tuple[Hit, ...]:
+    def search(self, conversation_ids: Sequence[int], query: "FloatArray", limit: int) -> tuple[Hit, ...]:
+        if not np.isfinite(query).all() or not query.any():
+            return ()
         hits = []
         for conversation_id in set(conversation_ids):
             batch = self._store.vectors_since(conversation_id, self._identity, 0)

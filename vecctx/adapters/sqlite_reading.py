@@ -4,11 +4,14 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vecctx.adapters.sqlite_text import first_chunk_id, from_database, to_database, to_term
 from vecctx.values import Identity, Known, PendingChunk, Place, Spot, StoredMessage, VectorBatch
+
+_NAMES_AT_ONCE = 500
+"""SQLite takes at least 999 parameters in a statement. JSON would be one, and lose what only bytes can hold."""
 
 _MARKED_VECTORS = 8
 """Two histories of a store part at a commit (a backup was put back): their counts or their newest vectors differ."""
@@ -38,14 +41,22 @@ def holding(connection: sqlite3.Connection, owner: str, uids: Sequence[str], key
     """How many of these rows each of the owner's conversations holds."""
     held: Counter[int] = Counter()
     for column, names in (("uid", uids), ("key", keys)):
-        found = connection.execute(
-            f"SELECT conversation_id, count(DISTINCT {column}) "  # noqa: S608 - our own names
-            "FROM messages JOIN conversations USING (conversation_id) "
-            f"WHERE {column} IN (SELECT value FROM json_each(?)) AND owner = ? GROUP BY conversation_id",
-            (json.dumps(list(names)), to_database(owner)),
-        )
-        held.update(dict(found.fetchall()))
+        for group in _groups(list(dict.fromkeys(names))):
+            found = connection.execute(
+                f"""
+                SELECT conversation_id, count(DISTINCT {column})
+                FROM messages JOIN conversations USING (conversation_id)
+                WHERE {column} IN ({", ".join("?" * len(group))}) AND owner = ? GROUP BY conversation_id
+                """,  # noqa: S608 - our own names and question marks
+                (*map(to_database, group), to_database(owner)),
+            )
+            held.update(dict(found.fetchall()))
     return dict(held)
+
+
+def _groups(names: list[str]) -> Iterator[list[str]]:
+    for first in range(0, len(names), _NAMES_AT_ONCE):
+        yield names[first : first + _NAMES_AT_ONCE]
 
 
 def conversations_of(connection: sqlite3.Connection, owner: str | None) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ class SqliteStore:
     def add_turns(
         self, conversation_id: int, turns: Sequence[Turn], *, behind: int | None, redactions: int = 0
     ) -> tuple[int, ...] | None:
-        """Commit turns behind the newest message that the caller knows of, all or none; None if there is a newer one."""
+        """Commit turns behind the newest message that the caller knows of, all or none; None if one is newer."""
         with self._connections.writing() as connection:
             return sqlite_writing.add_turns(connection, conversation_id, turns, behind, redactions)
 

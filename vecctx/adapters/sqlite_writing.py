@@ -39,8 +39,10 @@ def add_turns(
     connection: sqlite3.Connection, conversation_id: int, turns: Sequence[Turn], behind: int | None, redactions: int
 ) -> tuple[int, ...] | None:
     """Write turns behind the newest known message; gives the message ids in order, None if there is a newer one."""
-    newest = connection.execute("SELECT max(message_id) FROM messages WHERE conversation_id = ?", (conversation_id,))
-    if newest.fetchone()[0] != behind:
+    newest = connection.execute(
+        "SELECT message_id FROM messages WHERE conversation_id = ? ORDER BY position DESC LIMIT 1", (conversation_id,)
+    ).fetchone()
+    if (newest[0] if newest else None) != behind:
         return None
     end = _End(connection, conversation_id)
     message_ids = [
