@@ -8,6 +8,7 @@
     │   ├── StoreDamagedError        the database is damaged; a copy was kept
     │   └── StoreNewerError          the database was made by a newer version
     ├── ModelError               a model cannot be loaded
+    ├── DeadlinePassedError      something took longer than it may
     ├── OptionalDependencyError  an extra is not installed
     └── NotFoundError            something asked for by its number does not exist
 
@@ -76,6 +77,10 @@ class StoreNewerError(StoreError):
 
 class ModelError(VecctxError):
     """An embedding model or tokenizer cannot be loaded or gives unusable vectors."""
+
+
+class DeadlinePassedError(VecctxError):
+    """Something took longer than it may; the caller goes on without it."""
 
 
 class OptionalDependencyError(VecctxError):

@@ -1,12 +1,12 @@
 """What the steps need from outside, as Protocols."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from vecctx.values import (
         FloatArray,
-        Held,
         Hit,
         Identity,
         Known,
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
         Place,
         Row,
         Selection,
+        Spot,
         StoredMessage,
         StoreStats,
         Turn,
         VectorBatch,
     )
+
+
+Result = TypeVar("Result")
 
 
 class Clock(Protocol):
@@ -29,6 +33,17 @@ class Clock(Protocol):
 
     def monotonic_ms(self) -> float:
         """Milliseconds since some fixed moment; never goes back."""
+
+
+class Runner(Protocol):
+    """Runs what may take too long beside the caller."""
+
+    def run(self, function: Callable[[], Result], timeout_ms: float) -> Result:
+        """What the function returns or raises.
+
+        Raises:
+            DeadlinePassedError: it took longer, or an earlier call that did has not come back yet.
+        """
 
 
 class TokenCounter(Protocol):
@@ -87,8 +102,8 @@ class Store(Protocol):
     def conversation_of(self, owner: str, session_id: str) -> int | None:
         """The conversation of a session, if it has one."""
 
-    def conversation_with(self, owner: str, uids: Sequence[str]) -> int | None:
-        """The owner's conversation that holds most of these rows, the newest among equals; None if none holds any."""
+    def holding(self, owner: str, uids: Sequence[str], keys: Sequence[str]) -> dict[int, int]:
+        """How many of these rows each of the owner's conversations holds, by uid or by key; only those with any."""
 
     def conversations_of(self, owner: str | None) -> tuple[int, ...]:
         """All conversations of an owner, or of everybody for None."""
@@ -96,8 +111,14 @@ class Store(Protocol):
     def known(self, conversation_id: int, newest: int | None = None) -> tuple["Known", ...]:
         """What identifies the stored messages, in order; only the newest ones if a number is given."""
 
-    def add_turns(self, conversation_id: int, turns: Sequence["Turn"], *, redactions: int = 0) -> tuple[int, ...]:
-        """Commit turns at the end of a conversation, all or none; gives the message ids in order."""
+    def add_turns(
+        self, conversation_id: int, turns: Sequence["Turn"], *, behind: int | None, redactions: int = 0
+    ) -> tuple[int, ...] | None:
+        """Commit turns at the end of a conversation, all or none; gives the message ids in order.
+
+        `behind` is the newest message that the caller knows of. If another writer was faster, nothing is written and
+        None comes back: look again at what is known.
+        """
 
     def pending(self, identity: "Identity", limit: int) -> tuple["PendingChunk", ...]:
         """Chunks that have no vector of this identity yet, oldest first."""
@@ -111,14 +132,25 @@ class Store(Protocol):
     def vectors_since(self, conversation_id: int, identity: "Identity", sequence: int) -> "VectorBatch":
         """Vectors of a conversation committed after `sequence` (0: all); zero rows are left out."""
 
-    def search_words(self, conversation_ids: Sequence[int], words: Sequence[str], limit: int) -> tuple["Hit", ...]:
-        """The best chunks of just these conversations that hold any of the words: best first, ties by chunk id."""
+    def vectors_mark(self, conversation_id: int, identity: "Identity", sequence: int) -> str:
+        """Names the vectors committed up to `sequence`: equal marks mean the same vectors of the same chunks."""
+
+    def word_scores(
+        self, conversation_ids: Sequence[int], words: Sequence[str], limit: int
+    ) -> dict[str, dict[int, float]]:
+        """For each word the chunks of just these conversations that hold it, with their BM25; the best `limit`."""
+
+    def chunk_count(self, conversation_ids: Sequence[int]) -> int:
+        """How many chunks these conversations have."""
 
     def places(self, chunk_ids: Sequence[int]) -> dict[int, "Place"]:
         """The message and bounds of each chunk, by chunk id; unknown ids are left out."""
 
     def messages(self, conversation_ids: Sequence[int], message_ids: Sequence[int]) -> tuple["StoredMessage", ...]:
         """Messages by id, in the order of their position; those of other conversations are left out."""
+
+    def at(self, spots: Sequence["Spot"]) -> dict["Spot", "StoredMessage"]:
+        """Messages by where they stand; spots that hold none are left out."""
 
     def around(
         self, conversation_ids: Sequence[int], message_id: int, before: int, after: int
@@ -131,7 +163,7 @@ class Store(Protocol):
     def selection(self, selection_id: int | None = None, owner: str | None = None) -> "Selection | None":
         """One selection, or the newest one."""
 
-    def held(self, conversation_id: int, turn_key: str) -> "Held | None":
+    def selection_of_turn(self, conversation_id: int, turn_key: str) -> "Selection | None":
         """What was last sent for a user message, if anything."""
 
     def stats(self, identity: "Identity") -> "StoreStats":
@@ -142,3 +174,15 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the database. May be called twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that the two paths need from outside."""
+
+    store: Store
+    index: VectorIndex
+    embedder: Embedder
+    counter: TokenCounter
+    clock: Clock
+    runner: Runner

@@ -128,6 +128,10 @@ class Hit:
     score: float
 
 
+Spot: TypeAlias = tuple[int, int]
+"""Where a message stands: its conversation and its position in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a chunk stands: characters `start` to `end` of its message's text."""
@@ -135,6 +139,22 @@ class Place:
     message: StoredMessage
     start: int
     end: int
+
+    @property
+    def spot(self) -> Spot:
+        """Where its message stands."""
+        return self.message.conversation_id, self.message.position
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Where a message stands and what speaks for it, before its text is read."""
+
+    spot: Spot
+    score: float
+    dense: float | None
+    lexical: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +205,7 @@ class Budget:
 
     total_tokens: int
     limited_by: str
-    """One of: budget_tokens, window, host."""
+    """One of: budget_tokens, window, threshold, host."""
     overhead_tokens: int = 0
     """What the provider counts and we do not see (tool schemas), learned from its usage reports."""
 

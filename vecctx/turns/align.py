@@ -38,6 +38,22 @@ def split(request: Sequence[Row], conversation: Sequence[Row] | None, incoming: 
     return None if current is None else Split(head, current)
 
 
+def durable_rows(request: Sequence[Row], conversation: Sequence[Row] | None, split: Split) -> Sequence[Row]:
+    """The rows behind the head as the host keeps them, without text that a hook added; else the request's own.
+
+    They line up with `request[split.history_start:]` one to one.
+    """
+    rows = request[split.history_start :]
+    return conversation if conversation and len(conversation) == len(rows) else rows
+
+
+def past_rows(request: Sequence[Row], conversation: Sequence[Row] | None, split: Split) -> Sequence[Row]:
+    """The durable rows of all turns before the current one, also those that the request does not carry."""
+    current_length = len(request) - split.current_start
+    rows = conversation or request[split.history_start :]
+    return rows[: max(0, len(rows) - current_length)]
+
+
 def unseen(known: Sequence[Known], transcript: Sequence[Keyed]) -> tuple[int, ...]:
     """Positions of the transcript's rows that the store does not have, in order.
 
