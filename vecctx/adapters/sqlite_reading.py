@@ -17,7 +17,7 @@ _MARKED_VECTORS = 8
 """Two histories of a store part at a commit (a backup was put back): their counts or their newest vectors differ."""
 
 _MESSAGE_COLUMNS = (
-    "messages.message_id, messages.conversation_id, turn_id, position, role, text, tokens, said_at, uid, key"
+    "messages.message_id, messages.conversation_id, turn_id, position, role, text, tokens, said_at, uid, messages.key"
 )
 
 _PENDING = """

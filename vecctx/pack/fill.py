@@ -16,8 +16,11 @@ FREE_TOKENS = 100
 free part it would reward tiny messages."""
 LONG_SHARE = 0.4
 """A message that would take more than this share of the room is quoted by the part that was found."""
-_HEADER_TOKENS = 12
-"""A quote's header (role, date), its line break, and what joins them; the most that occurs."""
+_HEADER_TOKENS = 2
+"""A quote's header line; where an estimate is too low, the last quotes give way."""
+_DATE_TOKENS = 9
+"""A date line, which stands before the first quote of each day."""
+_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +87,25 @@ def pick(candidates: Sequence[Candidate], room: int) -> Picked:
     """
     quotes: list[Quote] = []
     lost: list[tuple[Candidate, str]] = []
-    used = 0
+    days: set[float] = set()
+    left = room
     for value, quote in sorted(
         (_valued(c, room) for c in candidates), key=lambda pair: (-pair[0], pair[1].message.message_id)
     ):
-        if used + quote.tokens <= room:
-            quotes.append(quote)
-            used += quote.tokens
-        else:
-            lost.append((quote.candidate, f"no room: {quote.tokens} tokens, {room - used} left, value {value:.2f}"))
-    return Picked(tuple(quotes), used, tuple(lost))
+        day = _day(quote)
+        tokens = quote.tokens + (_DATE_TOKENS if day is not None and day not in days else 0)
+        if tokens > left:
+            lost.append((quote.candidate, f"no room: {tokens} tokens, {left} left, value {value:.2f}"))
+            continue
+        quotes.append(quote)
+        days.update(() if day is None else (day,))
+        left -= tokens
+    return Picked(tuple(quotes), room - left, tuple(lost))
+
+
+def _day(quote: Quote) -> float | None:
+    said_at = quote.message.said_at
+    return None if said_at is None else said_at // _DAY_SECONDS
 
 
 def _valued(candidate: Candidate, room: int) -> tuple[float, Quote]:

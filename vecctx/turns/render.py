@@ -32,13 +32,14 @@ def block(quotes: Sequence[Quote]) -> str | None:
     if not quotes:
         return None
     ordered = sorted(quotes, key=lambda quote: (quote.message.conversation_id, quote.message.position, quote.start))
-    return "\n".join([FRAME_OPEN, _FRAME_NOTE, *map(item, ordered), FRAME_CLOSE])
-
-
-def item(quote: Quote) -> str:
-    """One quoted message with its header, as it stands in the block."""
-    when = f", {date_of(quote.message.said_at)}" if quote.message.said_at is not None else ""
-    return f"{quote.message.role}{when}:\n{_indented(quoted_text(quote))}"
+    lines, day = [FRAME_OPEN, _FRAME_NOTE], None
+    for quote in ordered:
+        said_at = quote.message.said_at
+        if said_at is not None and date_of(said_at) != day:
+            day = date_of(said_at)
+            lines.append(f"[{day}]")
+        lines += [f"{quote.message.role}:", _indented(quoted_text(quote))]
+    return "\n".join([*lines, FRAME_CLOSE])
 
 
 def quoted_text(quote: Quote) -> str:
