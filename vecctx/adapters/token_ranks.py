@@ -48,7 +48,7 @@ def count_tokens(encoding: "tiktoken.Encoding", text: str) -> int:
 
 
 def _read_encoding(folder: Path, name: str) -> "tiktoken.Encoding":
-    import tiktoken  # noqa: PLC0415 - importing vecctx must stay fast
+    import tiktoken
 
     try:
         facts = json.loads((folder / "encodings.json").read_bytes())[name]
