@@ -53,7 +53,7 @@ def test_compress_works_on_a_private_copy_on_a_daemon_thread() -> None:
 
 
 def test_a_late_result_goes_nowhere_and_the_pool_lives_on() -> None:
-    engine, rows, pool = Blocking(), chat(2), CompressionPool(1)
+    engine, rows, pool = Blocking(), chat(2), ObservedPool(1)
     with pytest.raises(CompressionTimeoutError):
         run_compress(engine, rows, timeout_seconds=0.01, pool=pool)
     engine.release.set()
