@@ -89,15 +89,19 @@ def seam(known: Sequence[Known], transcript: Sequence[Keyed]) -> int | None:
 
 def _prefill_length(rows: Sequence[Row], conversation: Sequence[Row] | None) -> int:
     """Rows that stand before the conversation's first; 0 unless the rest lines up with it."""
-    extra = len(rows) - len(conversation) if conversation else 0
-    if extra <= 0 or not conversation:
+    if not conversation or len(rows) <= len(conversation):
+        return 0
+    extra = len(rows) - len(conversation) - sum(row.get("role") in ("system", "developer") for row in rows)
+    if extra <= 0:
         return 0
     ends = ((rows[extra], conversation[0]), (rows[-1], conversation[-1]))
     return extra if all(_corresponds(row, other) for row, other in ends) else 0
 
 
-def _corresponds(row: Row, other: Row) -> bool:
-    return row.get("role") == other.get("role") and row.get("tool_call_id") == other.get("tool_call_id")
+def _corresponds(row: Row, durable: Row) -> bool:
+    """Whether a request's row may be this durable one, to which a hook may have added text."""
+    is_like = row.get("role") == durable.get("role") and row.get("tool_call_id") == durable.get("tool_call_id")
+    return is_like and text_of_content(durable.get("content")).strip() in text_of_content(row.get("content"))
 
 
 def _current_start(request: Sequence[Row], head: int, incoming: Row | None) -> int | None:
