@@ -1,6 +1,7 @@
 """The bridge to the host: its calls become calls of the two paths. It translates and decides nothing."""
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -70,6 +71,7 @@ class VecctxEngine(ContextEngine):
         self._session = _Session()
         self._session_id = ""
         self._guard = FailOpen()
+        self._give_back: Callable[[], object] = lambda: None
         self._model_details: dict[str, Any] = {}
         self._compressor: ContextEngine | None = None
 
@@ -281,10 +283,9 @@ class VecctxEngine(ContextEngine):
 
     def close(self) -> None:
         """Give back the shared parts; the last engine of a store closes it. May be called twice."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            with self._guard("close"):
-                opened.close()
+        self._opened = None
+        with self._guard("close"):
+            self._give_back()
 
     def clone_for_agent(self) -> Self:
         """An engine for another agent: the same settings and model, its own session, the same store."""
@@ -321,6 +322,8 @@ class VecctxEngine(ContextEngine):
         if self._opened is None:
             self._home = self._home or home_folder()
             self._opened = wiring.open_parts(self._settings, self._home)
+            # Hosts drop engines without a word: what is garbage gives its use back too.
+            self._give_back = weakref.finalize(self, self._opened.close)
         return self._opened
 
     def _store(self, rows: Sequence[Row], *, is_live: bool) -> None:

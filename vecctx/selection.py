@@ -26,6 +26,8 @@ RESERVE_SHARE = 0.08
 """Share of the budget kept free in the first request of a turn, so that its tool results only extend it."""
 CUT_RESERVE_SHARE = 0.4
 """The same after a turn has outgrown the budget: one cut, deep enough that the next requests only extend it."""
+GROWN_BUDGET = 1.25
+"""A budget this much larger is another one: the turn is chosen for anew. What usage teaches moves it less."""
 RECENT_SCORE = 2.0
 """A recent turn that can only be quoted goes before anything that was found."""
 SHOWN_LOSSES = 20
@@ -94,12 +96,12 @@ def select(ask: Ask, parts: Parts) -> Sent | None:
     frame = _read(ask, parts)
     if frame is None:
         return None
-    before = parts.store.selection_of_turn(ask.conversation_id, frame.turn_key)
-    plan = _held_plan(before, frame, ask.budget, parts) if before else None
+    held = _held_plan(frame, ask, parts)
+    plan = held if held and _used(frame, held.spans, held.block, parts) <= ask.budget.total_tokens else None
     if plan is None:
         left_ms = ask.deadline_ms - (parts.clock.monotonic_ms() - started_ms) if ask.deadline_ms else float("inf")
         found, notes = find(frame.question, ask.scope, parts, left_ms)
-        reserve_share = CUT_RESERVE_SHARE if before else RESERVE_SHARE
+        reserve_share = CUT_RESERVE_SHARE if held else RESERVE_SHARE
         plan = _plan(found, frame, ask, parts, reserve_share=reserve_share, notes=notes)
     return _send(ask, frame, plan, parts, started_ms)
 
@@ -123,13 +125,15 @@ def _read(ask: Ask, parts: Parts) -> Frame | None:
     )
 
 
-def _held_plan(before: Selection, frame: Frame, budget: Budget, parts: Parts) -> Plan | None:
-    """The plan of the turn's last request, if its rows are still there and all of it still fits."""
-    spans = hold.held_spans(before.held, frame.history) if before.held else None
-    if before.held is None or spans is None:
+def _held_plan(frame: Frame, ask: Ask, parts: Parts) -> Plan | None:
+    """The plan of the turn's last request, if its rows are still there and the budget is still what it was."""
+    before = parts.store.selection_of_turn(ask.conversation_id, frame.turn_key)
+    if before is None or before.held is None:
         return None
-    plan = Plan(spans, before.held.block, before.recalled, before.dropped, ("held",))
-    return plan if _used(frame, plan.spans, plan.block, parts) <= budget.total_tokens else None
+    spans = hold.held_spans(before.held, frame.history)
+    if spans is None or ask.budget.total_tokens > GROWN_BUDGET * before.budget.total_tokens:
+        return None
+    return Plan(spans, before.held.block, before.recalled, before.dropped, ("held",))
 
 
 def find(

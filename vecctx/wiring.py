@@ -3,6 +3,7 @@
 import os
 import threading
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from vecctx.settings import Settings, store_folder
 
 if TYPE_CHECKING:
     from vecctx.adapters.embedding_worker import EmbeddingWorker
+    from vecctx.adapters.token_counter import EncodingName
 
 DATABASE_NAME = "vecctx.db"
 INDEX_FOLDER = "index"
@@ -54,8 +56,8 @@ class _Key:
 
 
 _open: dict[_Key, Opened] = {}
-_open_lock = threading.Lock()
-"""Guards the table of open stores, so that engines that start together share one."""
+_open_lock = threading.RLock()
+"""Guards the table of open stores. An engine that is garbage gives its use back, wherever the thread just is."""
 
 
 def open_parts(settings: Settings, home: Path) -> Opened:
@@ -75,9 +77,17 @@ def open_parts(settings: Settings, home: Path) -> Opened:
 
 def counter_for(model: str, settings: Settings) -> TokenCounter:
     """The token counter for a chat model; for an unknown one the larger count of the usual encodings."""
-    from vecctx.adapters.token_counter import TiktokenCounter, encoding_for
+    from vecctx.adapters.token_counter import encoding_for
 
-    return TiktokenCounter(encoding_for(model), image_tokens=settings.image_tokens)
+    return _counter(encoding_for(model), settings.image_tokens)
+
+
+@lru_cache(maxsize=8)
+def _counter(encoding: "EncodingName", image_tokens: int) -> TokenCounter:
+    """One counter for all engines of the process: it remembers what it has counted."""
+    from vecctx.adapters.token_counter import TiktokenCounter
+
+    return TiktokenCounter(encoding, image_tokens)
 
 
 def embedder_for(settings: Settings) -> Embedder:
