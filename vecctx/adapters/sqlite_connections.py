@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 
+from vecctx.adapters import sqlite_forks
 from vecctx.adapters.migrations import migrate
 from vecctx.adapters.sqlite_errors import BUSY_TIMEOUT_SECONDS, keep_copy, translated
 from vecctx.errors import StoreDamagedError, StoreError, StoreUnavailableError
@@ -21,7 +22,7 @@ _creation_lock = Lock()
 """Guards the making of a database file: closing its descriptor would drop the locks of a connection made meanwhile."""
 
 _left_to_parents: list[object] = []
-"""Connections that a fork inherited. Closing them here would disturb the parent's, so they are kept unused."""
+"""Connections that a child inherited after all. Even closing them would disturb the parent's, so they are kept."""
 
 
 class Connections:
@@ -33,39 +34,29 @@ class Connections:
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self._is_closed = False
-        self._process = os.getpid()
         self._writer: sqlite3.Connection | None = None
         self._idle_readers: list[sqlite3.Connection] = []
-        self._write_lock = Lock()
-        """Guards the writer: one transaction at a time."""
-        self._pool_lock = Lock()
-        """Guards the list of idle readers."""
+        self._busy_readers = 0
+        self._make_locks()
         with translated(self.path):
             _make_private_file(self.path)
             _read_schema(self.path)
             with closing(_connect(self.path)) as connection:
                 migrate(connection, self.path)
                 _keep_log(connection)
+        sqlite_forks.watch(self)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees the database as it is now, whatever is committed meanwhile."""
-        with translated(self.path):
-            connection = self._take_reader()
-            try:
-                connection.execute("BEGIN")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # Its state is unknown; a new one costs a tenth of a millisecond.
-                connection.close()
-                raise
-            self._give_back(connection)
+        with translated(self.path), self._reader() as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction: committed at the end, undone on any error."""
-        self._notice_fork()
         with translated(self.path), self._write_lock:
             self._refuse_if_closed()
             writer = self._writer = self._writer or _connect(self.path)
@@ -82,14 +73,32 @@ class Connections:
 
     def close(self) -> None:
         """Release the database. Transactions that are under way end first; may be called twice."""
-        self._notice_fork()
-        with self._write_lock, self._pool_lock:
+        with self._write_lock, self._pool:
             self._is_closed = True
-            idle = [*self._idle_readers, *([self._writer] if self._writer else [])]
-            self._idle_readers, self._writer = [], None
-        with translated(self.path):
-            for connection in idle:
-                connection.close()
+            with translated(self.path):
+                self._close_idle()
+
+    def before_fork(self) -> None:
+        """Close everything, and let nothing be opened until the fork is done.
+
+        SQLite's notes on who locked what are of no use in a child, which would wait for its parent's locks for ever.
+        """
+        self._is_paused = self._write_lock.acquire(timeout=BUSY_TIMEOUT_SECONDS)
+        self._pool.acquire()
+        if self._pool.wait_for(lambda: not self._busy_readers, BUSY_TIMEOUT_SECONDS) and self._is_paused:
+            self._close_idle()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._pool.release()
+        if self._is_paused:
+            self._write_lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Begin with new locks; what could not be closed is left alone."""
+        _left_to_parents.extend((self._writer, self._idle_readers))
+        self._writer, self._idle_readers, self._busy_readers = None, [], 0
+        self._make_locks()
 
     def bytes_on_disk(self) -> int:
         """What the database and its log take."""
@@ -97,33 +106,45 @@ class Connections:
         files = [self.path, _log_of(self.path)]
         return sum(file.stat().st_size for file in files if file.exists())
 
-    def _take_reader(self) -> sqlite3.Connection:
-        self._notice_fork()
-        with self._pool_lock:
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        with self._pool:
             self._refuse_if_closed()
-            if self._idle_readers:
-                return self._idle_readers.pop()
-        return _connect(self.path)
+            self._busy_readers += 1
+            connection = self._idle_readers.pop() if self._idle_readers else None
+        is_sound = False
+        try:
+            connection = connection or _connect(self.path)
+            yield connection
+            is_sound = True
+        finally:
+            self._give_back(connection, is_sound=is_sound)
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        with self._pool_lock:
-            if not self._is_closed and len(self._idle_readers) < IDLE_READERS:
+    def _give_back(self, connection: sqlite3.Connection | None, *, is_sound: bool) -> None:
+        with self._pool:
+            if connection and is_sound and not self._is_closed and len(self._idle_readers) < IDLE_READERS:
                 self._idle_readers.append(connection)
-                return
-        connection.close()
+            elif connection:
+                # After an error its state is unknown; a new one costs a tenth of a millisecond.
+                connection.close()
+            self._busy_readers -= 1
+            self._pool.notify_all()
+
+    def _close_idle(self) -> None:
+        for connection in (self._writer, *self._idle_readers):
+            if connection:
+                connection.close()
+        self._writer, self._idle_readers = None, []
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise StoreError(self.path, "is closed; open it again")
 
-    def _notice_fork(self) -> None:
-        # Two threads of a child that notice it together are harmless: SQLite's own locks still part their writes.
-        if self._process != os.getpid():
-            _left_to_parents.extend((self._writer, self._idle_readers))
-            self._writer, self._idle_readers = None, []
-            # The parent's other threads may have held them at the fork, and will never let go here.
-            self._write_lock, self._pool_lock = Lock(), Lock()
-            self._process = os.getpid()
+    def _make_locks(self) -> None:
+        self._write_lock = Lock()
+        """Guards the writer: one transaction at a time. Taken before the other one."""
+        self._pool = Condition()
+        """Guards the readers; tells when one was given back."""
 
 
 def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:

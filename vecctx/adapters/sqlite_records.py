@@ -29,7 +29,7 @@ _ORPHANS = {
 def selection(connection: sqlite3.Connection, selection_id: int | None, owner: str | None) -> Selection | None:
     """One selection, or the newest one; None for what is another owner's."""
     first, last = _ANY_ID if selection_id is None else (selection_id, selection_id)
-    if last > _ANY_ID[1]:
+    if not _ANY_ID[0] <= last <= _ANY_ID[1]:
         return None
     found = connection.execute(
         # CROSS keeps this order: newest first, and only as far as the first that fits.
