@@ -1,0 +1,1 @@
+"""The project's yardstick: does the evidence for an answer get into the request, and what does it take."""
