@@ -73,9 +73,14 @@ class IndexFiles:
         """Take a file out of the way, so that nobody believes it; the newest such file of a conversation is kept."""
         path = self._path(conversation_id)
         aside = path.with_name(f"{path.name}.corrupt")
-        with suppress(OSError):
+        try:
             path.replace(aside)
-        _logger.warning("index file %s: %s; it is now %s, and is rebuilt from the store", path, problem, aside.name)
+        except OSError as error:
+            _logger.warning(
+                "index file %s: %s, and cannot be moved (%s); the store is read instead", path, problem, error
+            )
+        else:
+            _logger.warning("index file %s: %s; it is now %s, and is rebuilt from the store", path, problem, aside.name)
 
     def remove(self, conversation_id: int) -> None:
         """Delete all that is written of a conversation, of any identity, put aside or unfinished.

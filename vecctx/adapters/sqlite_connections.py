@@ -36,8 +36,7 @@ class Connections:
         self._is_closed = False
         self._writer: sqlite3.Connection | None = None
         self._idle_readers: list[sqlite3.Connection] = []
-        self._busy_readers = 0
-        self._make_locks()
+        self._begin()
         with translated(self.path):
             _make_private_file(self.path)
             _read_schema(self.path)
@@ -45,6 +44,14 @@ class Connections:
                 migrate(connection, self.path)
                 _keep_log(connection)
         sqlite_forks.watch(self)
+
+    def _begin(self) -> None:
+        self._busy_readers = 0
+        self._is_forking = False
+        self._write_lock = Lock()
+        """Guards the writer: one transaction at a time. Taken before the other one."""
+        self._pool = Condition()
+        """Guards the readers; tells when one was given back, and when a fork is done."""
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -83,22 +90,26 @@ class Connections:
 
         SQLite's notes on who locked what are of no use in a child, which would wait for its parent's locks for ever.
         """
-        self._is_paused = self._write_lock.acquire(timeout=BUSY_TIMEOUT_SECONDS)
+        self._holds_writer = self._write_lock.acquire(timeout=BUSY_TIMEOUT_SECONDS)
         self._pool.acquire()
-        if self._pool.wait_for(lambda: not self._busy_readers, BUSY_TIMEOUT_SECONDS) and self._is_paused:
+        self._is_forking = True
+        is_at_rest = self._pool.wait_for(lambda: not self._busy_readers, BUSY_TIMEOUT_SECONDS)
+        if is_at_rest and self._holds_writer:
             self._close_idle()
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
+        self._is_forking = False
+        self._pool.notify_all()
         self._pool.release()
-        if self._is_paused:
+        if self._holds_writer:
             self._write_lock.release()
 
     def after_fork_in_child(self) -> None:
         """Begin with new locks; what could not be closed is left alone."""
         _left_to_parents.extend((self._writer, self._idle_readers))
-        self._writer, self._idle_readers, self._busy_readers = None, [], 0
-        self._make_locks()
+        self._writer, self._idle_readers = None, []
+        self._begin()
 
     def bytes_on_disk(self) -> int:
         """What the database and its log take."""
@@ -109,6 +120,8 @@ class Connections:
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         with self._pool:
+            # Those who come now wait, or a busy host would never fork.
+            self._pool.wait_for(lambda: not self._is_forking)
             self._refuse_if_closed()
             self._busy_readers += 1
             connection = self._idle_readers.pop() if self._idle_readers else None
@@ -139,12 +152,6 @@ class Connections:
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise StoreError(self.path, "is closed; open it again")
-
-    def _make_locks(self) -> None:
-        self._write_lock = Lock()
-        """Guards the writer: one transaction at a time. Taken before the other one."""
-        self._pool = Condition()
-        """Guards the readers; tells when one was given back."""
 
 
 def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:

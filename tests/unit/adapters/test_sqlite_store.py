@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -252,6 +253,7 @@ def test_children_forked_amid_reads_and_writes_can_write_and_so_can_the_parent(s
             child = os.fork()
             if not child:
                 status = 1
+                signal.alarm(30)  # rather than wait for ever
                 with suppress(BaseException):
                     append(store, conversation_id, "child")
                     store.close()
