@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vecctx.ports import Store
 from vecctx.values import Budget, Chunk, Identity, Message, Selection, Turn
 
 if TYPE_CHECKING:
@@ -33,6 +34,29 @@ def make_turn(*texts: str, role: str = "user") -> Turn:
     """A turn whose first message is from `role`, and the others from the assistant."""
     first, *others = texts or ("hello there",)
     return Turn((make_message(first, role), *(make_message(text, "assistant") for text in others)))
+
+
+def append(store: Store, conversation_id: int, *turns: Turn, redactions: int = 0) -> tuple[int, ...]:
+    """Add turns at the end of a conversation, looking again where another writer was faster."""
+    while True:
+        newest = store.known(conversation_id, 1)
+        behind = newest[0].message_id if newest else None
+        added = store.add_turns(conversation_id, turns, behind=behind, redactions=redactions)
+        if added is not None:
+            return added
+
+
+def append_with_vectors(store: Store, session: str, vectors: "FloatArray", identity: Identity = IDENTITY) -> int:
+    """Add a turn for each vector, numbered from 0, to a session's conversation; gives the conversation."""
+    conversation_id = store.open_conversation("ann", session)
+    append(store, conversation_id, *(make_turn(str(number)) for number in range(len(vectors))))
+    store.add_vectors(identity, pending_ids(store, identity)[: len(vectors)], vectors)
+    return conversation_id
+
+
+def pending_ids(store: Store, identity: Identity = IDENTITY) -> list[int]:
+    """Chunks without a vector, oldest first."""
+    return [chunk.chunk_id for chunk in store.pending(identity, 1_000_000)]
 
 
 def make_selection(conversation_id: int = 1, turn_key: str = "turn", **changes: Any) -> Selection:

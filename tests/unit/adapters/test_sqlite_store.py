@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import IDENTITY, make_message, make_selection, make_turn, make_vectors
+from tests.builders import IDENTITY, append, make_message, make_selection, make_turn, make_vectors, pending_ids
 from tests.fakes.clock import FakeClock
 from vecctx.adapters import sqlite_writing
 from vecctx.adapters.sqlite_store import SqliteStore
@@ -37,15 +37,6 @@ def store(path: Path) -> Iterator[SqliteStore]:
         yield opened
 
 
-def append(store: SqliteStore, conversation_id: int, *texts: str) -> tuple[int, ...]:
-    """Add a turn at the end, looking again where another writer was faster."""
-    while True:
-        newest = store.known(conversation_id, 1)
-        added = store.add_turns(conversation_id, [make_turn(*texts)], behind=newest[0].message_id if newest else None)
-        if added is not None:
-            return added
-
-
 def texts_in(store: SqliteStore, conversation_id: int) -> list[str]:
     ids = [known.message_id for known in store.known(conversation_id)]
     return [message.text for message in store.messages([conversation_id], ids)]
@@ -54,8 +45,8 @@ def texts_in(store: SqliteStore, conversation_id: int) -> list[str]:
 def test_what_was_committed_is_there_when_it_is_opened_again(path: Path) -> None:
     with SqliteStore(path, FakeClock()) as store:
         conversation_id = store.open_conversation("ann", "s1")
-        append(store, conversation_id, "one", "two")
-        store.add_vectors(IDENTITY, [chunk.chunk_id for chunk in store.pending(IDENTITY, 9)], make_vectors(2))
+        append(store, conversation_id, make_turn("one", "two"))
+        store.add_vectors(IDENTITY, pending_ids(store), make_vectors(2))
         before = store.vectors_since(conversation_id, IDENTITY, 0)
 
     with SqliteStore(path, FakeClock()) as store:
@@ -83,8 +74,8 @@ def test_turns_are_committed_all_or_none(store: SqliteStore) -> None:
 def test_another_store_on_the_same_file_sees_commits_at_once(store: SqliteStore, path: Path) -> None:
     conversation_id = store.open_conversation("ann", "s1")
     with SqliteStore(path, FakeClock()) as other:
-        append(other, conversation_id, "from the other")
-        append(store, conversation_id, "from this one")
+        append(other, conversation_id, make_turn("from the other"))
+        append(store, conversation_id, make_turn("from this one"))
 
         assert texts_in(store, conversation_id) == texts_in(other, conversation_id)
 
@@ -95,7 +86,7 @@ def test_eight_threads_read_while_one_writes(store: SqliteStore) -> None:
 
     def write() -> None:
         for number in range(100):
-            append(store, conversation_id, f"question {number}", f"answer {number}")
+            append(store, conversation_id, make_turn(f"question {number}", f"answer {number}"))
         is_written.set()
 
     def read() -> int:
@@ -123,7 +114,7 @@ def test_threads_that_write_at_once_lose_nothing(store: SqliteStore) -> None:
     conversation_id = store.open_conversation("ann", "s1")
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: append(store, conversation_id, str(number)), range(40)))
+        list(pool.map(lambda number: append(store, conversation_id, make_turn(str(number))), range(40)))
 
     assert sorted(map(int, texts_in(store, conversation_id))) == list(range(40))
     assert store.check() == ()
@@ -141,14 +132,15 @@ WRITE_WITH_OTHERS = """
 import json, sys
 from pathlib import Path
 from tests.fakes.clock import FakeClock
-from tests.unit.adapters.test_sqlite_store import append
+from tests.builders import append, make_turn
 from vecctx.adapters.sqlite_store import SqliteStore
 
 print("ready", flush=True)
 sys.stdin.readline()
 with SqliteStore(Path(sys.argv[1]), FakeClock()) as store:
     conversation_id = store.open_conversation("ann", "s1")
-    print(json.dumps([append(store, conversation_id, f"{sys.argv[2]} {number}", "reply") for number in range(50)]))
+    turns = [make_turn(f"{sys.argv[2]} {number}", "reply") for number in range(50)]
+    print(json.dumps([append(store, conversation_id, turn) for turn in turns]))
 """
 
 
@@ -187,11 +179,11 @@ DIE_BETWEEN_TRANSACTIONS = """
 import os, signal, sys
 from pathlib import Path
 from tests.fakes.clock import FakeClock
-from tests.unit.adapters.test_sqlite_store import append
+from tests.builders import append, make_turn
 from vecctx.adapters.sqlite_store import SqliteStore
 
 store = SqliteStore(Path(sys.argv[1]), FakeClock())
-append(store, store.open_conversation("ann", "s1"), "accepted", "reply")
+append(store, store.open_conversation("ann", "s1"), make_turn("accepted", "reply"))
 with store._connections.writing() as connection:
     connection.execute("DELETE FROM messages")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -224,7 +216,7 @@ def test_a_store_that_is_opened_and_closed_beside_a_writer_does_no_harm(store: S
     visitor = subprocess.Popen([sys.executable, "-c", OPEN_AND_CLOSE, str(path)], cwd=ROOT)
     count = 0
     while visitor.poll() is None:
-        append(store, conversation_id, str(count))
+        append(store, conversation_id, make_turn(str(count)))
         with SqliteStore(path, FakeClock()) as other:
             other.known(conversation_id)
         count += 1
@@ -243,7 +235,7 @@ def test_children_forked_amid_reads_and_writes_can_write_and_so_can_the_parent(s
 
     def keep_busy() -> None:
         while not is_done.is_set():
-            append(store, conversation_id, "parent")
+            append(store, conversation_id, make_turn("parent"))
             texts_in(store, conversation_id)
 
     statuses = []
@@ -255,7 +247,7 @@ def test_children_forked_amid_reads_and_writes_can_write_and_so_can_the_parent(s
                 status = 1
                 signal.alarm(30)  # rather than wait for ever
                 with suppress(BaseException):
-                    append(store, conversation_id, "child")
+                    append(store, conversation_id, make_turn("child"))
                     store.close()
                     status = 0
                 os._exit(status)

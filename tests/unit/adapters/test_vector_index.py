@@ -1,6 +1,6 @@
 """What every vector index owes its callers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import IDENTITY, make_turn, make_vectors
-from tests.fakes.clock import FakeClock
+from tests.builders import IDENTITY, append_with_vectors, make_turn, make_vectors, pending_ids
 from tests.fakes.store import FakeStore
 from tests.fakes.vector_index import FakeVectorIndex
 from vecctx.adapters.faiss_index import FaissIndex
-from vecctx.adapters.sqlite_store import SqliteStore
 from vecctx.ports import Store, VectorIndex
 from vecctx.values import Hit, Identity
 
@@ -24,33 +22,12 @@ if TYPE_CHECKING:
 MakeIndex: TypeAlias = Callable[[Store], VectorIndex]
 
 
-@pytest.fixture(params=["sqlite", "fake"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    opened: Store = SqliteStore(tmp_path / "store.db", FakeClock()) if request.param == "sqlite" else FakeStore()
-    yield opened
-    opened.close()
-
-
 @pytest.fixture(params=["faiss", "faiss with files", "fake"])
 def make_index(request: pytest.FixtureRequest, tmp_path: Path) -> MakeIndex:
     if request.param == "fake":
         return lambda store: FakeVectorIndex(store, IDENTITY)
     least = 1 if request.param == "faiss with files" else 1_000_000
     return lambda store: FaissIndex(store, IDENTITY, tmp_path / "index", vectors_worth_a_file=least)
-
-
-def add_vectors(store: Store, session: str, vectors: "FloatArray", identity: Identity = IDENTITY) -> int:
-    """Add a turn for each vector to a session's conversation."""
-    conversation_id = store.open_conversation("ann", session)
-    newest = store.known(conversation_id, 1)
-    turns = [make_turn(f"{number}") for number in range(len(vectors))]
-    store.add_turns(conversation_id, turns, behind=newest[0].message_id if newest else None)
-    embed(store, vectors, identity)
-    return conversation_id
-
-
-def embed(store: Store, vectors: "FloatArray", identity: Identity = IDENTITY) -> None:
-    store.add_vectors(identity, [chunk.chunk_id for chunk in store.pending(identity, len(vectors))], vectors)
 
 
 def axis(number: int) -> "FloatArray":
@@ -65,7 +42,7 @@ def texts_of(store: Store, hits: tuple[Hit, ...]) -> list[str]:
 
 def test_hits_are_best_first_with_their_inner_products(store: Store, make_index: MakeIndex) -> None:
     rows = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0.6, 0.8, 0, 0], [-1, 0, 0, 0]], dtype=np.float32)
-    conversation_id = add_vectors(store, "s1", rows)
+    conversation_id = append_with_vectors(store, "s1", rows)
 
     hits = make_index(store).search([conversation_id], axis(0), 10)
 
@@ -74,7 +51,7 @@ def test_hits_are_best_first_with_their_inner_products(store: Store, make_index:
 
 
 def test_hits_equal_those_of_comparing_with_everything(store: Store, make_index: MakeIndex) -> None:
-    conversation_id = add_vectors(store, "s1", make_vectors(500))
+    conversation_id = append_with_vectors(store, "s1", make_vectors(500))
     index, exact = make_index(store), FakeVectorIndex(store, IDENTITY)
 
     for query in make_vectors(20, seed=1):
@@ -86,7 +63,7 @@ def test_hits_equal_those_of_comparing_with_everything(store: Store, make_index:
 def test_ties_go_to_the_earlier_chunk_whatever_the_order_of_commits(store: Store, make_index: MakeIndex) -> None:
     conversation_id = store.open_conversation("ann", "s1")
     store.add_turns(conversation_id, [make_turn(str(number)) for number in range(200)], behind=None)
-    ids = [chunk.chunk_id for chunk in store.pending(IDENTITY, 200)]
+    ids = pending_ids(store)
     store.add_vectors(IDENTITY, ids[::-1], np.tile(axis(1), (200, 1)))
 
     hits = make_index(store).search([conversation_id], axis(1), 5)
@@ -95,8 +72,8 @@ def test_ties_go_to_the_earlier_chunk_whatever_the_order_of_commits(store: Store
 
 
 def test_other_conversations_are_filtered_before_the_limit(store: Store, make_index: MakeIndex) -> None:
-    mine = add_vectors(store, "mine", np.array([[0.6, 0.8, 0, 0]], dtype=np.float32))
-    theirs = add_vectors(store, "theirs", np.tile(axis(0), (30, 1)))
+    mine = append_with_vectors(store, "mine", np.array([[0.6, 0.8, 0, 0]], dtype=np.float32))
+    theirs = append_with_vectors(store, "theirs", np.tile(axis(0), (30, 1)))
     index = make_index(store)
 
     assert [hit.score for hit in index.search([mine], axis(0), 1)] == pytest.approx([0.6], abs=1e-3)
@@ -106,11 +83,11 @@ def test_other_conversations_are_filtered_before_the_limit(store: Store, make_in
 
 
 def test_what_was_committed_since_is_found(store: Store, make_index: MakeIndex) -> None:
-    conversation_id = add_vectors(store, "s1", make_vectors(3))
+    conversation_id = append_with_vectors(store, "s1", make_vectors(3))
     index = make_index(store)
     index.search([conversation_id], axis(0), 5)
 
-    add_vectors(store, "s1", axis(0).reshape(1, -1))
+    append_with_vectors(store, "s1", axis(0).reshape(1, -1))
 
     assert len(index.search([conversation_id], axis(0), 9)) == 4
     assert index.search([conversation_id], axis(0), 1)[0].score == 1
@@ -118,34 +95,34 @@ def test_what_was_committed_since_is_found(store: Store, make_index: MakeIndex) 
 
 def test_vectors_of_another_identity_are_not_found(store: Store, make_index: MakeIndex) -> None:
     other = Identity("other", "1", IDENTITY.dimensions)
-    conversation_id = add_vectors(store, "s1", make_vectors(3), other)
+    conversation_id = append_with_vectors(store, "s1", make_vectors(3), other)
 
     assert make_index(store).search([conversation_id], axis(0), 9) == ()
 
 
 def test_a_zero_row_is_no_hit(store: Store, make_index: MakeIndex) -> None:
-    conversation_id = add_vectors(store, "s1", np.array([[0, 0, 0, 0], [0, 1, 0, 0]], dtype=np.float32))
+    conversation_id = append_with_vectors(store, "s1", np.array([[0, 0, 0, 0], [0, 1, 0, 0]], dtype=np.float32))
 
     assert texts_of(store, make_index(store).search([conversation_id], axis(0), 9)) == ["1"]
 
 
 @pytest.mark.parametrize("query", [np.zeros(4), np.full(4, np.nan), np.array([np.inf, 0, 0, 0])])
 def test_a_question_without_a_direction_finds_nothing(store: Store, make_index: MakeIndex, query: "FloatArray") -> None:
-    conversation_id = add_vectors(store, "s1", make_vectors(30))
+    conversation_id = append_with_vectors(store, "s1", make_vectors(30))
 
     assert make_index(store).search([conversation_id], query.astype(np.float32), 5) == ()
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_no_limit_to_speak_of_finds_nothing(store: Store, make_index: MakeIndex, limit: int) -> None:
-    conversation_id = add_vectors(store, "s1", make_vectors(3))
+    conversation_id = append_with_vectors(store, "s1", make_vectors(3))
 
     assert make_index(store).search([conversation_id], axis(0), limit) == ()
 
 
 def test_scores_never_pass_one(store: Store, make_index: MakeIndex) -> None:
     rows = make_vectors(50)
-    conversation_id = add_vectors(store, "s1", rows * np.float32(1.001))
+    conversation_id = append_with_vectors(store, "s1", rows * np.float32(1.001))
     index = make_index(store)
 
     for row in rows:
@@ -154,7 +131,7 @@ def test_scores_never_pass_one(store: Store, make_index: MakeIndex) -> None:
 
 
 def test_the_same_question_gives_the_same_hits_again_and_elsewhere(store: Store, make_index: MakeIndex) -> None:
-    conversation_id = add_vectors(store, "s1", make_vectors(300))
+    conversation_id = append_with_vectors(store, "s1", make_vectors(300))
     query = make_vectors(1, seed=5)[0]
     index = make_index(store)
     first = index.search([conversation_id], query, 20)
@@ -196,7 +173,7 @@ def test_any_order_of_steps_gives_what_comparing_with_everything_gives(
     for number, (step, session, count) in enumerate(steps):
         conversation_id = store.open_conversation("ann", session)
         if step == "add":
-            add_vectors(store, session, rows[number : number + count])
+            append_with_vectors(store, session, rows[number : number + count])
         elif step == "save":
             index.save()
         elif step == "forget":
