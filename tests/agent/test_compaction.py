@@ -5,7 +5,9 @@ import pytest
 
 from agent.config import CompressionConfig, HostConfig
 from agent.context_engine import Message
+from agent.errors import ContextOverflowError
 from agent.messages import assistant_row, estimate_tokens, user_row
+from agent.testing import Reply, call
 from tests.agent.support import ListeningEngine, chat, make_agent
 
 
@@ -185,14 +187,15 @@ def test_a_time_out_fails_the_turn_and_a_late_result_is_discarded() -> None:
 
 def test_switched_off_nothing_is_asked_but_a_user_may_compress() -> None:
     engine = Compressing()
-    agent, _ = make_agent(engine, history=chat(10), config=config(enabled=False))
+    script = [Reply(calls=[call("c1", "read")]), "ok"]
+    agent, _ = make_agent(engine, script, history=chat(10), config=config(enabled=False))
 
     agent.run_turn("go on")
     assert engine.told("should_compress") == []
 
     assert agent.compress("bees")
-    (call,) = engine.told("compress")
-    assert (call["focus_topic"], call["force"]) == ("bees", True)
+    (told,) = engine.told("compress")
+    assert (told["focus_topic"], told["force"]) == ("bees", True)
 
 
 def test_a_user_is_told_that_there_is_nothing_to_compress() -> None:
@@ -242,8 +245,44 @@ def test_an_engine_may_wait_for_real_usage() -> None:
     agent, _ = make_agent(engine, history=chat(10), config=config())
 
     agent.run_turn("go on")
+    assert engine.told("compress") == []
+
+    agent.run_turn("now there is usage")
+    assert len(engine.told("compress")) == 1
+
+
+def test_a_pruned_history_takes_the_place_of_the_long_one() -> None:
+    class Pruning(Compressing):
+        def prune_tool_results_only(
+            self, messages: list[Message], current_tokens: int | None = None
+        ) -> tuple[list[Message], int]:
+            return [*messages[:-1], {**messages[-1], "content": "pruned"}], 1
+
+    agent, model = make_agent(Pruning(limit_tokens=10**9), [Reply(calls=[call("c1", "read")]), "ok"])
+
+    agent.run_turn("go on")
+
+    assert model.requests[1][-1]["content"] == "pruned"
+
+
+def test_an_overflow_compresses_as_if_the_window_were_full() -> None:
+    engine = Compressing(limit_tokens=10**9)
+    agent, _ = make_agent(engine, [ContextOverflowError("too long"), "ok"], history=chat(10), config=config())
+
+    assert agent.run_turn("go on") == "ok"
+
+    assert [told["tokens"] for told in engine.told("compress")] == [128_000]
+
+
+def test_an_overflow_does_not_compress_where_that_is_switched_off() -> None:
+    engine = Compressing()
+    script = [ContextOverflowError("too long")]
+    agent, _ = make_agent(engine, script, history=chat(10), config=config(enabled=False))
+
+    agent.run_turn("go on")
 
     assert engine.told("compress") == []
+    assert agent.last_turn.is_failed
 
 
 def test_a_preflight_wish_is_granted_once_the_history_is_longer_than_what_is_protected() -> None:

@@ -192,6 +192,52 @@ def test_a_session_of_600_tokens_never_grows() -> None:
     assert len(summaries(rows)) <= 1
 
 
+def test_without_a_window_the_history_is_about_halved() -> None:
+    rows = chat(40)
+
+    assert estimate_tokens(make(0).compress(rows)) < 0.75 * estimate_tokens(rows)
+
+
+def test_a_long_opening_is_summarised_like_the_rest() -> None:
+    rows = [user_row("old " * 20_000), assistant_row("read"), *chat(30)]
+
+    result = make(3000).compress(rows)
+
+    assert rows[0] not in result
+    assert estimate_tokens(result) < 3000 * 0.75
+
+
+def test_a_turn_that_fits_with_shorter_results_keeps_all_its_steps() -> None:
+    rows = [*chat(30), user_row("read it all")]
+    for n in range(3):
+        rows += [assistant_row(None, [tool_call(f"c{n}", "read")]), tool_row(f"c{n}", "x" * 9000)]
+
+    result = make(3000).compress(rows)
+
+    assert [row["role"] for row in result[-7:]] == ["user", *["assistant", "tool"] * 3]
+    assert result[-7] == user_row("read it all")
+
+
+def _rows_of(count: int, tokens: int) -> list[Message]:
+    return [assistant_row(f"{n:04}" + "x" * 4 * (tokens - 5)) for n in range(count)]
+
+
+def test_the_current_turn_is_kept_beyond_the_share_of_the_tail() -> None:
+    turn = [user_row("go"), *_rows_of(7, 120)]
+
+    result = make(2667, protect_last_n=1).compress([*chat(30), *turn])  # a target of 1000
+
+    assert result[-8:] == turn
+
+
+def test_the_last_rows_are_kept_beyond_the_share_of_the_tail() -> None:
+    last = [*_rows_of(5, 150), user_row("go")]
+
+    result = make(2667, protect_last_n=6).compress([*chat(30), *last])
+
+    assert result[-6:] == last
+
+
 def test_a_provider_that_counts_more_gets_less() -> None:
     rows = chat(30)
 

@@ -282,6 +282,15 @@ def test_a_new_session_ends_the_old_one_and_binds_the_new_without_starting_it() 
     assert [row["content"] for row in model.requests[-1][1:]] == ["fresh"]
 
 
+def test_an_engine_that_knows_the_session_is_not_bound_again() -> None:
+    engine = ListeningEngine()
+    agent, _ = make_agent(engine)
+
+    agent.reset("s1")
+
+    assert engine.told("bind_session_state") == ["s1"]
+
+
 def test_a_reset_only_resets_and_binds() -> None:
     engine = ListeningEngine()
     agent, _ = make_agent(engine)

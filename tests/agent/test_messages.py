@@ -23,6 +23,7 @@ def test_any_rows_become_a_valid_request(rows: list[Message]) -> None:
     assert rows == before
     assert all("message_uid" not in row for row in request)
     roles = [row["role"] for row in request]
+    assert set(roles) <= {"system", "user", "assistant", "tool"}
     assert ("user", "user") not in pairwise(roles)
     assert all(row["content"] or row.get("tool_calls") for row in request)
 

@@ -103,8 +103,8 @@ def test_a_failed_import_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_an_unknown_or_dangerous_name_means_the_built_in_engine(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    write(tmp_path / "home" / "x", "raise SystemExit('imported')")
-    write(tmp_path / "x", "raise SystemExit('imported')")
+    for place in ("bundled/a/b", "home/plugins/.hidden", "home/x", "bundled/a.b", "x"):
+        write(tmp_path / place, "raise SystemExit('imported')")
 
     assert load(name, tmp_path).engine.name == "compressor"
     assert len(caplog.records) == 1
