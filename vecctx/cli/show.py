@@ -25,11 +25,8 @@ def show_budget(view: View) -> None:
         ("", f"[{_bar(view)}]"),
         ("", "   ".join(shares)),
         ("kept", kept),
-        ("recalled", f"{count(len(view['recalled']), 'older message')} that may matter for this question, quoted"),
-        (
-            "left out",
-            f"{count(left_out, 'message')} of the history, the recalled ones among them; all stay in the store",
-        ),
+        ("recalled", _recalled(len(view["recalled"]))),
+        ("left out", f"{count(left_out, 'message')} of the history as they are; all stay in the store, word for word"),
         ("cache", _cache(view)),
         ("time", f"chosen in {view['elapsed_ms']:,.0f} ms"),
     ]
@@ -76,7 +73,7 @@ def _limits(view: View) -> str:
 def _recalled(messages: int) -> str:
     if not messages:
         return "nothing: no older message that is not here already seems to matter"
-    return f"{count(messages, 'older message')} that may matter for this question, quoted with their dates"
+    return f"{count(messages, 'older message')} that may matter for this question, quoted by date"
 
 
 def _cache(view: View) -> str:
@@ -84,9 +81,7 @@ def _cache(view: View) -> str:
     if not reused:
         return "0 tokens begin like a request before"
     share = reused / view["used_tokens"]
-    return (
-        f"the first {reused:,} tokens ({share:.0%}) are those of the request before: the provider's cache serves them"
-    )
+    return f"{reused:,} tokens ({share:.0%}) begin like the request before: the provider's cache has them"
 
 
 def _bar(view: View) -> str:
