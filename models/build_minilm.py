@@ -39,6 +39,13 @@ EPSILON = 1e-12
 MASKED = -10_000.0
 LARGEST_INT8 = 127
 LARGEST_PAIR = 127
+# Places of the hidden vector, and inner units by layer, that are many times louder than the rest, measured on the first
+# 100 messages of a LongMemEval conversation. One scale has to cover a whole input, so they would take the others' bits:
+# they are divided by these powers of two before they are quantised, and their weights multiplied. This halves the
+# distance to float32 (mean cosine .9947 -> .9977, the ten nearest of a text .954 -> .971) for 2 % of the time.
+LOUD_IN_ATTENTION = {99: 2, 157: 2, 63: 2}
+LOUD_IN_INNER = {99: 4, 223: 2, 63: 2, 157: 2}
+LOUD_IN_OUTER: tuple[dict[int, int], ...] = ({856: 4}, {607: 4}, {1004: 2, 218: 2}, {358: 2}, {}, {})
 # Query and value keep (batch, head, token, width); the key is turned for the product with the query.
 HEAD_ORDERS = ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
 
@@ -129,7 +136,7 @@ class Graph:
         hidden = self._embeddings()
         mask = self._attention_mask()
         for layer in range(LAYERS):
-            hidden = self._layer(f"encoder.layer.{layer}", hidden, mask)
+            hidden = self._layer(layer, hidden, mask)
         self._nodes.append(helper.make_node("Identity", [hidden], ["last_hidden_state"]))
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
@@ -163,17 +170,18 @@ class Graph:
         hidden = self._add("Mul", [self._add("Sub", [self._float(1.0), mask]), self._float(MASKED)])
         return self._add("Unsqueeze", [hidden, self._ints(1, 2)])
 
-    def _layer(self, name: str, hidden: str, mask: str) -> str:
+    def _layer(self, layer: int, hidden: str, mask: str) -> str:
+        name = f"encoder.layer.{layer}"
         attended = self._attention(f"{name}.attention.self", hidden, mask)
-        attended = self._linear([f"{name}.attention.output.dense"], attended)
+        attended = self._linear([f"{name}.attention.output.dense"], attended, {})
         hidden = self._normalize(self._add("Add", [attended, hidden]), f"{name}.attention.output.LayerNorm")
-        inner = self._gelu(self._linear([f"{name}.intermediate.dense"], hidden))
-        outer = self._linear([f"{name}.output.dense"], inner)
+        inner = self._gelu(self._linear([f"{name}.intermediate.dense"], hidden, LOUD_IN_INNER))
+        outer = self._linear([f"{name}.output.dense"], inner, LOUD_IN_OUTER[layer])
         return self._normalize(self._add("Add", [outer, hidden]), f"{name}.output.LayerNorm")
 
     def _attention(self, name: str, hidden: str, mask: str) -> str:
         """Multi-head attention; query, key and value come from one product."""
-        joined = self._linear([f"{name}.query", f"{name}.key", f"{name}.value"], hidden)
+        joined = self._linear([f"{name}.{part}" for part in ("query", "key", "value")], hidden, LOUD_IN_ATTENTION)
         split = self._add("Reshape", [joined, self._ints(0, 0, 3, HEADS, HEAD_WIDTH)])
         query, key, value = (self._head(split, place, order) for place, order in enumerate(HEAD_ORDERS))
         scores = self._add("MatMul", [self._add("Mul", [query, self._float(HEAD_WIDTH**-0.5)]), key])
@@ -185,18 +193,26 @@ class Graph:
         chosen = self._add("Gather", [split, self._constant(f"place.{place}", np.array(place, np.int64))], axis=2)
         return self._add("Transpose", [chosen], perm=order)
 
-    def _linear(self, names: list[str], value: str) -> str:
+    def _linear(self, names: list[str], value: str, loud: Mapping[int, int]) -> str:
         """A dense layer with int8 weights, one scale an output; the input is quantised as it comes."""
         weights = np.concatenate([self._tensors[f"{name}.weight"] for name in names]).T
         bias = np.concatenate([self._tensors[f"{name}.bias"] for name in names])
-        numbers, scales = quantize_columns(weights)
-        rows, row_scale, row_zero = (f"{names[0]}.input.{part}" for part in ("int8", "scale", "zero"))
-        self._nodes.append(helper.make_node("DynamicQuantizeLinear", [value], [rows, row_scale, row_zero]))
-        zero = self._constant("zero", np.zeros((), np.int8))
-        product = self._add("MatMulInteger", [rows, self._constant(f"{names[0]}.int8", numbers), row_zero, zero])
-        scale = self._add("Mul", [row_scale, self._constant(f"{names[0]}.scales", scales)])
+        factors = np.ones(len(weights), np.float32)
+        factors[list(loud)] = list(loud.values())
+        quiet = self._add("Mul", [value, self._constant(f"{names[0]}.quieter", 1 / factors)]) if loud else value
+        numbers, scales = quantize_columns(weights * factors[:, None])
+        product, scale = self._integer_product(names[0], quiet, numbers)
+        scale = self._add("Mul", [scale, self._constant(f"{names[0]}.scales", scales)])
         real = self._add("Mul", [self._add("Cast", [product], to=TensorProto.FLOAT), scale])
         return self._add("Add", [real, self._constant(f"{names[0]}.bias", bias)])
+
+    def _integer_product(self, name: str, value: str, numbers: Array) -> tuple[str, str]:
+        """The product in whole numbers, and the scale that its input had."""
+        outputs = [f"{name}.input.{part}" for part in ("int8", "scale", "zero")]
+        self._nodes.append(helper.make_node("DynamicQuantizeLinear", [value], outputs))
+        rows, scale, row_zero = outputs
+        zero = self._constant("zero", np.zeros((), np.int8))
+        return self._add("MatMulInteger", [rows, self._constant(f"{name}.int8", numbers), row_zero, zero]), scale
 
     def _gelu(self, value: str) -> str:
         """Half of x * (1 + erf(x / sqrt 2)), in the order of nodes that onnxruntime joins into one."""
