@@ -1,6 +1,7 @@
 """What the commands print, on a store that `replay` makes."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -246,6 +247,19 @@ def test_the_module_is_the_program(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "vecctx", "--version"], capture_output=True, text=True, check=True)
 
     assert done.stdout == f"vecctx {__version__}\n"
+
+
+def test_a_look_leaves_nothing_behind(store: Path, tmp_path: Path) -> None:
+    """Neither ours nor what onnxruntime leaves where it reports its use to its maker."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    environment = {**os.environ, "HOME": str(empty), "TMPDIR": str(empty), "HERMES_HOME": str(empty)}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    command = [sys.executable, "-m", "vecctx", "search", "staging proxy", "--store", str(store)]
+
+    subprocess.run(command, capture_output=True, check=True, env=environment)
+
+    assert list(empty.iterdir()) == []
 
 
 def test_help_loads_nothing_heavy() -> None:

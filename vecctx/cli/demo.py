@@ -28,7 +28,7 @@ _DEFAULT_BUDGET_TOKENS = 8000
 def demo(budget_tokens: int, store: Path | None, as_json: bool) -> None:
     """Index a real conversation of over 100,000 tokens, ask about it, and show what each request carries.
 
-    No network and no model are needed: the answers are scripted, and only what a model would get to see is real.
+    No network and no chat model are needed: the answers are scripted, and what a model would get to see is real.
     Each request stands beside a plain sliding window of the same budget: the newest whole turns that fit.
     """
     from vecctx.cli import sample, show_demo, views
