@@ -39,7 +39,6 @@ class Connections:
         self._begin()
         with translated(self.path):
             _make_private_file(self.path)
-            _read_schema(self.path)
             with closing(_connect(self.path)) as connection:
                 migrate(connection, self.path)
                 _keep_log(connection)
@@ -154,10 +153,10 @@ class Connections:
             raise StoreError(self.path, "is closed; open it again")
 
 
-def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     # Mode rw: a file that was moved away is an error, not a reason to begin an empty one under everybody's feet.
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode={mode}",
+        f"{path.as_uri()}?mode=rw",
         uri=True,
         timeout=BUSY_TIMEOUT_SECONDS,
         isolation_level=None,
@@ -201,16 +200,6 @@ def _has_log(path: Path) -> bool:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
-
-
-def _read_schema(path: Path) -> None:
-    # Read-only, so that a damaged file stays as it is: the last writer to close would fold the log into it.
-    try:
-        with closing(_connect(path, mode="ro")) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
-        # A writer's crash may have left what only a writer can mend; the writer is opened next, and has the last word.
-        return
 
 
 def _keep_log(connection: sqlite3.Connection) -> None:

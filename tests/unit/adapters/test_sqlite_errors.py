@@ -85,7 +85,7 @@ def test_a_damaged_database_with_a_log_keeps_both_as_they_are(database: Path, tm
         store.open_conversation("ann", "s2")
         for suffix in ("", "-wal"):
             shutil.copy(f"{database}{suffix}", f"{crashed}{suffix}")
-    overwrite_the_header(crashed)
+    overwrite_the_schema(crashed)
     before = [Path(f"{crashed}{suffix}").read_bytes() for suffix in ("", "-wal")]
 
     with pytest.raises(StoreDamagedError):
