@@ -10,7 +10,20 @@ from vecctx.values import Row
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal")
 _HIDDEN_TYPES = ("thinking", "redacted_thinking", "reasoning")
 """Reasoning is signed for the turn it was thought in: it is neither searched nor recalled."""
-_BASE64_RUN = re.compile(r"(?:data:[\w.+/-]+;base64,)[A-Za-z0-9+/=\s]{64,}|[A-Za-z0-9+/]{512,}={0,2}")
+_LETTERS = "A-Za-z0-9+/_\\-"
+_BASE64_RUN = re.compile(
+    # A data URL, also one that is wrapped over lines.
+    rf"data:[\w.+/-]{{0,100}}(?:;[\w.=-]{{1,60}}){{0,4}};base64,[{_LETTERS}]*(?:\s*\n\s*[{_LETTERS}]{{40,}})*={{0,2}}"
+    # A bare run; words, paths and names of that length do not happen.
+    rf"|[A-Za-z0-9+/]{{256,}}={{0,2}}|[{_LETTERS}]{{512,}}={{0,2}}"
+    # Lines of equal length, as mail and `base64` wrap them, also where the line break is escaped.
+    r"|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|\\r\\n|\\n)[ \t]*){3,}[A-Za-z0-9+/]*={0,2}",
+)
+_BASE64_VALUE = re.compile(rf"[{_LETTERS}]{{48,}}(?:\n[{_LETTERS}]*)*={{0,2}}\s*")
+_SHORTEST_RUN = 24
+"""No data URL with anything in it is shorter."""
+_MEDIA_KEYS = frozenset({"data", "b64_json", "file_data", "bytes"})
+_DATA_MARK = "[data]"
 
 
 def text_of_row(row: Row) -> str:
@@ -45,7 +58,23 @@ def is_empty(row: Row) -> bool:
 
 def without_base64(text: str) -> str:
     """The text with long base64 runs replaced by a mark: they are no words, and cost like a book."""
-    return _BASE64_RUN.sub("[data]", text) if len(text) > 64 else text  # noqa: PLR2004 - shorter than any run
+    return _BASE64_RUN.sub(_DATA_MARK, text) if len(text) > _SHORTEST_RUN else text
+
+
+def without_media(value: object) -> object:
+    """A copy of a JSON-like value in which media are replaced by a mark."""
+    if isinstance(value, str):
+        return without_base64(value)
+    if isinstance(value, Mapping):
+        return {str(key): _without_data(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_media(item) for item in value]
+    return value
+
+
+def _without_data(key: str, value: object) -> object:
+    is_media = key in _MEDIA_KEYS and isinstance(value, str) and _BASE64_VALUE.fullmatch(value)
+    return _DATA_MARK if is_media else without_media(value)
 
 
 def _pieces(content: object) -> Iterator[str]:
@@ -64,7 +93,10 @@ def _part_pieces(part: Mapping[str, Any]) -> Iterator[str]:
     kind = str(part.get("type") or "")
     if kind in _HIDDEN_TYPES:
         return
-    texts = [part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)]
+    if kind == "tool_use":
+        yield f"[call {part.get('name') or ''} {_json(part.get('input'))}]"
+        return
+    texts = [text for key in _TEXT_KEYS if (text := _text_value(part.get(key))) is not None]
     yield from texts
     for key in ("content", "output"):
         if isinstance(part.get(key), str | list | tuple | Mapping):
@@ -74,10 +106,16 @@ def _part_pieces(part: Mapping[str, Any]) -> Iterator[str]:
         yield f"[{kind.removeprefix('input_').removesuffix('_url') or 'part'}]"
 
 
+def _text_value(value: object) -> str | None:
+    """The text under a part's key: a string, or a mapping that holds it as its value."""
+    inner = value.get("value") if isinstance(value, Mapping) else value
+    return inner if isinstance(inner, str) else None
+
+
 def _call_text(call: Mapping[str, Any]) -> str:
     name, arguments = call_names(call)
     return f"[call {name} {arguments}]"
 
 
 def _json(value: object) -> str:
-    return "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return "" if value is None else json.dumps(without_media(value), ensure_ascii=False, sort_keys=True, default=str)

@@ -1,9 +1,8 @@
 """The whole of a message as JSON, for export and for those who ask for it word for word."""
 
 import json
-from collections.abc import Mapping
 
-from vecctx.turns.content import without_base64
+from vecctx.turns.content import without_base64, without_media
 from vecctx.values import Row
 
 _HOST_KEYS = frozenset({"message_uid", "timestamp", "finish_reason", "api_content", "display_kind", "display_metadata"})
@@ -18,14 +17,4 @@ def payload_of(row: Row) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(_without_media(value), ensure_ascii=False, default=str)
-
-
-def _without_media(value: object) -> object:
-    if isinstance(value, str):
-        return without_base64(value)
-    if isinstance(value, Mapping):
-        return {str(key): _without_media(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_media(item) for item in value]
-    return value
+    return json.dumps(without_media(value), ensure_ascii=False, default=str)
