@@ -6,15 +6,26 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from vecctx.turns.content import call_names, calls_of
+from vecctx.turns.content import call_names, calls_of, text_of_content
 from vecctx.values import Row
 
-_FENCE = re.compile(r"<\s*memory-context\s*>.*?</\s*memory-context\s*>", re.IGNORECASE | re.DOTALL)
+_FENCE = re.compile(
+    r"<\s*memory-context\s*>(?:(?!<\s*memory-context\s*>).)*?</\s*memory-context\s*>", re.IGNORECASE | re.DOTALL
+)
 """Hosts put what their memory remembers into the last user message, anew for each request."""
-_SUMMARY_PREFIXES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "CONTEXT COMPACTION SUMMARY:")
-"""How hosts begin the summary that they put in the place of old turns."""
+_SUMMARY_PREFIXES = (
+    "[CONTEXT COMPACTION",
+    "[CONTEXT SUMMARY]",
+    "CONTEXT COMPACTION SUMMARY:",
+    "[PRIOR CONTEXT — for reference only; not a new message]",
+)
+"""How hosts begin the summary that they put in the place of old turns, also where they fold it into a kept row."""
+_SUMMARY_BOUNDS = ("[Summary of earlier messages, for reference]", "[End of the summary]")
+"""Around the reference host's summary: who pastes one and asks about it adds something."""
 FRAME_OPEN = "<recalled>"
 """The first line of a recalled block."""
+FRAME_NOTE = "Earlier messages of this conversation, quoted as they were said: background, not a new request."
+"""The second line of a recalled block: by both it is known when it comes back; someone may well type the first."""
 _TALKING_ROLES = frozenset({"user", "assistant", "tool", "function"})
 
 
@@ -40,13 +51,14 @@ def is_synthetic(row: Row) -> bool:
     """Whether a row was written by the host or by us, and by nobody who talks: summaries, notices, our own frames."""
     if row.get("role") not in _TALKING_ROLES or row.get("_compressed_summary") or row.get("display_kind"):
         return True
-    content = row.get("content")
-    return isinstance(content, str) and content.lstrip().startswith((FRAME_OPEN, *_SUMMARY_PREFIXES))
+    text = "" if row["role"] == "tool" else text_of_content(row.get("content")).strip()
+    is_summary = text.startswith(_SUMMARY_BOUNDS[0]) and text.endswith(_SUMMARY_BOUNDS[1])
+    return is_summary or text.startswith((f"{FRAME_OPEN}\n{FRAME_NOTE}", *_SUMMARY_PREFIXES))
 
 
 def _canonical(content: object) -> object:
     if isinstance(content, str):
-        return _FENCE.sub("", content).strip() if "memory-context" in content else content.strip()
+        return _FENCE.sub("", content).strip()
     if isinstance(content, list):
         parts = [_canonical_part(part) for part in content]
         return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
