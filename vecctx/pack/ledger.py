@@ -32,6 +32,6 @@ def reused_tokens(before: Ledger, now: Ledger) -> int:
 
 def digest(*rows: Row) -> str:
     """A short name for the exact content of some rows; keys that never leave the host (`_...`) do not count."""
-    seen = [{key: value for key, value in row.items() if not key.startswith("_")} for row in rows]
+    seen = [{key: value for key, value in row.items() if not str(key).startswith("_")} for row in rows]
     text = json.dumps(seen, ensure_ascii=True, sort_keys=True, default=repr)
     return blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,7 +1,8 @@
 """Messages into turns: a user message and everything up to the next one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from vecctx.turns.content import call_names, calls_of, is_empty
 from vecctx.values import Message, PastTurn, Row, Turn
@@ -44,25 +45,32 @@ def is_sound(rows: Sequence[Row], taken_ids: frozenset[str] = frozenset()) -> bo
 
 
 def call_ids(rows: Sequence[Row]) -> frozenset[str]:
-    """The ids of all calls in these rows."""
-    return frozenset(str(call.get("id")) for row in rows for call in calls_of(row))
+    """The ids of all calls in these rows, in both fields that hold one."""
+    return frozenset(name for row in rows for call in calls_of(row) for name in _names(call))
 
 
 def _is_faulty(row: Row) -> bool:
     if row.get("role") not in _SENDABLE_ROLES:
         return True
-    if row["role"] == "tool":
-        return not row.get("tool_call_id") or row.get("content") is None
-    if is_empty(row) or _has_odd_part(row.get("content")) or _ends_in_thought(row):
+    if _has_odd_part(row.get("content")) or _has_odd_calls(row):
         return True
-    return _has_odd_calls(row)
+    if row["role"] == "tool":
+        return not isinstance(row.get("tool_call_id"), str) or row.get("content") is None
+    return is_empty(row) or _ends_in_thought(row)
 
 
 def _has_odd_calls(row: Row) -> bool:
     calls = row.get("tool_calls")
     if calls is None:
         return False
-    return row["role"] == "user" or not isinstance(calls, list) or not calls or len(calls_of(row)) != len(calls)
+    return row["role"] != "assistant" or not isinstance(calls, list) or not calls or not all(map(_is_call, calls))
+
+
+def _is_call(call: object) -> bool:
+    """Whether a call has a name, and an id that its result can name."""
+    if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not call["id"]:
+        return False
+    return bool(call_names(call)[0])
 
 
 def _has_odd_part(content: object) -> bool:
@@ -73,7 +81,7 @@ def _has_odd_part(content: object) -> bool:
 
 
 def _is_blank_text(part: dict[str, object]) -> bool:
-    return part.get("type") == "text" and not str(part.get("text") or "").strip()
+    return part.get("type") in ("text", "input_text", "output_text") and not str(part.get("text") or "").strip()
 
 
 def _ends_in_thought(row: Row) -> bool:
@@ -84,22 +92,23 @@ def _ends_in_thought(row: Row) -> bool:
 
 
 def _batches_are_whole(rows: Sequence[Row]) -> bool:
-    waiting: list[str] = []
+    waiting: list[frozenset[str]] = []
     seen: set[str] = set()
     for row in rows:
         if row["role"] == "tool":
-            identity = str(row["tool_call_id"])
-            answered = next((wanted for wanted in waiting if identity in wanted.split("\n")), None)
+            answered = next((names for names in waiting if row["tool_call_id"] in names), None)
             if answered is None:
                 return False
             waiting.remove(answered)
             continue
-        calls = calls_of(row)
-        if waiting or any(not call.get("id") or not call_names(call)[0] for call in calls):
+        batch = [_names(call) for call in calls_of(row)]
+        names = [name for call in batch for name in call]
+        if waiting or len(set(names)) < len(names) or seen & set(names):
             return False
-        waiting = ["\n".join(str(call[key]) for key in ("id", "call_id") if call.get(key)) for call in calls]
-        first_ids = [str(call["id"]) for call in calls]
-        if len(set(first_ids)) < len(first_ids) or seen & set(first_ids):
-            return False
-        seen.update(first_ids)
+        waiting = batch
+        seen.update(names)
     return not waiting
+
+
+def _names(call: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(str(call[key]) for key in ("id", "call_id") if call.get(key))
