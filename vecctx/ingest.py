@@ -76,9 +76,7 @@ def locate(rows: Sequence[Row], expected: int | None, *, owner: str, store: Stor
     keys = {row.key for row in sample if not row.uid}
     held = store.holding(owner, sorted(uids), sorted(keys))
     enough = min(2, len(uids) + len(keys))
-    if held.get(expected, 0) >= enough:
-        return expected
-    best = max(held, key=lambda conversation_id: (held[conversation_id], conversation_id), default=None)
+    best = max(held, key=lambda found: (held[found], found == expected, found), default=None)
     return best if best is not None and held[best] >= enough else None
 
 
@@ -126,15 +124,26 @@ def read_row(row: Row, *, counter: TokenCounter, redacts: bool, said_at: float |
     text, payload = text_of_row(row), payload_of(row)
     text, in_text = redact(text) if redacts else (text, 0)
     payload, in_payload = redact(payload) if redacts and payload else (payload, 0)
-    stamp = row.get("timestamp")
     message = Message(
         role=str(row.get("role")),
         text=text,
         payload=payload,
         key=identity.key_of(row),
         uid=identity.uid_of(row),
-        said_at=float(stamp) if isinstance(stamp, int | float) and not isinstance(stamp, bool) else said_at,
+        said_at=_stamp(row) or said_at,
         tokens=counter.count_text(text),
         chunks=tuple(Chunk(start, end, terms(text[start:end])) for start, end in chunk(text)),
     )
     return message, max(in_text, in_payload)
+
+
+def _stamp(row: Row) -> float | None:
+    """When the host says that a row was said; None where it gives no time, or a number that is none."""
+    stamp = row.get("timestamp")
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float):
+        return None
+    return float(stamp) if 0 < stamp < _YEAR_5000 else None
+
+
+_YEAR_5000 = 1e11
+"""In Unix seconds; larger numbers count something else."""

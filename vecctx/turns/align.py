@@ -1,10 +1,12 @@
 """Line up what the host hands over with what is known: requests with conversations, transcripts with the store."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vecctx.turns.content import text_of_content
+from vecctx.turns.identity import key_of
 from vecctx.values import Known, Row
 
 
@@ -34,7 +36,9 @@ def split(request: Sequence[Row], conversation: Sequence[Row] | None, incoming: 
     """
     head = next((n for n, row in enumerate(request) if row.get("role") not in ("system", "developer")), len(request))
     head += _prefill_length(request[head:], conversation)
-    current = _current_start(request, head, incoming)
+    current = _incoming_position(request, head, conversation, incoming)
+    if current is None:
+        current = _current_start(request, head, incoming)
     return None if current is None else Split(head, current)
 
 
@@ -60,31 +64,94 @@ def unseen(known: Sequence[Known], transcript: Sequence[Keyed]) -> tuple[int, ..
     Rows are matched by uid where both sides have one, else by content in the order of the conversation: a transcript
     may lack its beginning (compaction), its end (a stale copy) or both, and a repeated "ok" is a message of its own.
     """
-    uids = {row.uid: row.key for row in known if row.uid}
-    by_key = _positions(known)
-    fresh, behind = [], 0
+    stored = _Stored(known)
+    fresh: list[int] = []
+    behind, is_in_step = 0, True
     for number, row in enumerate(transcript):
-        if row.uid and row.uid in uids:
-            if _is_new_version(row, uids):
-                fresh.append(number)
-            continue
-        position = _match(row, known, by_key, behind, transcript[number + 1 : number + 2])
-        if position is None:
+        following = transcript[number + 1 : number + 2]
+        position = stored.position_of_uid.get(row.uid or "")
+        if position is not None and stored.is_new_version(row):
             fresh.append(number)
-        else:
-            behind = position + 1
+            continue
+        if position is None:
+            position = stored.match(row, behind, following, is_in_step=is_in_step)
+        if position is None and not (is_in_step and stored.is_newest(row)):
+            fresh.append(number)
+            is_in_step = behind == 0
+        elif position is not None:
+            if behind == 0:  # nothing new is said before what is known: these came with the compaction, and again
+                fresh = [early for early in fresh if not stored.has(transcript[early])]
+            behind, is_in_step = max(behind, position + 1), True
     return tuple(fresh)
 
 
 def seam(known: Sequence[Known], transcript: Sequence[Keyed]) -> int | None:
-    """Where the transcript goes on behind the newest known rows; None if they do not stand together in it."""
+    """Where the transcript goes on behind the newest known rows.
+
+    None if they do not stand together in it, or in more than one place: "ok", "done", "ok", "done" tells nothing.
+    """
     length = len(known)
     if not length:
         return None
-    for end in range(len(transcript), length - 1, -1):
-        if all(_same(row, other) for row, other in zip(known, transcript[end - length : end], strict=True)):
-            return end
-    return None
+    ends = [
+        end
+        for end in range(len(transcript), length - 1, -1)
+        if all(_same(row, other) for row, other in zip(known, transcript[end - length : end], strict=True))
+    ]
+    return ends[0] if len(ends) == 1 else None
+
+
+class _Stored:
+    """The known rows of a conversation, to be found by uid or by content."""
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        self._known = known
+        self._positions: defaultdict[str, list[int]] = defaultdict(list)
+        self._keys_of_uid: defaultdict[str, set[str]] = defaultdict(set)
+        self.position_of_uid: dict[str, int] = {}
+        for position, row in enumerate(known):
+            self._positions[row.key].append(position)
+            if row.uid:
+                self._keys_of_uid[row.uid].add(row.key)
+                self.position_of_uid.setdefault(row.uid, position)
+
+    def has(self, row: Keyed) -> bool:
+        """Whether a row of this content is known, wherever it stands."""
+        return row.key in self._positions
+
+    def is_new_version(self, row: Keyed) -> bool:
+        """A user's edit is a message of its own; a host's (a pruned result, rows merged into one) is the old, worse."""
+        is_edit = row.role == "user" and row.key not in self._keys_of_uid.get(row.uid or "", ())
+        return is_edit and (not row.absorbed_uids or any(uid not in self.position_of_uid for uid in row.absorbed_uids))
+
+    def is_newest(self, row: Keyed) -> bool:
+        """Whether a row is the newest known one: a transcript may begin with it."""
+        return bool(self._known) and _same(self._known[-1], row)
+
+    def match(self, row: Keyed, behind: int, following: Sequence[Keyed], *, is_in_step: bool) -> int | None:
+        """The known position of a row that has none by uid.
+
+        While rows follow each other as they are known, the next one is taken as it comes; a jump must be borne out by
+        the row that follows. Behind something new every match must be borne out: an "ok" that follows other words than
+        the known one is another "ok".
+        """
+        positions = self._positions.get(row.key, [])
+        candidates = positions[bisect_left(positions, behind) :]
+        if is_in_step and candidates[:1] == [behind] and self._may_be(row, behind):
+            return behind
+        for position in reversed(candidates):
+            if self._may_be(row, position) and self._is_borne_out(position, following, is_in_step=is_in_step):
+                return position
+        return None
+
+    def _may_be(self, row: Keyed, position: int) -> bool:
+        uid = self._known[position].uid
+        return not (row.uid and uid) or row.uid == uid
+
+    def _is_borne_out(self, position: int, following: Sequence[Keyed], *, is_in_step: bool) -> bool:
+        if not following:
+            return is_in_step
+        return position + 1 < len(self._known) and _same(self._known[position + 1], following[0])
 
 
 def _prefill_length(rows: Sequence[Row], conversation: Sequence[Row] | None) -> int:
@@ -104,6 +171,19 @@ def _corresponds(row: Row, durable: Row) -> bool:
     return is_like and text_of_content(durable.get("content")).strip() in text_of_content(row.get("content"))
 
 
+def _incoming_position(
+    request: Sequence[Row], head: int, conversation: Sequence[Row] | None, incoming: Row | None
+) -> int | None:
+    """Where the incoming message stands by the durable rows, which no hook adds to; None if they do not say."""
+    if incoming is None or not conversation or len(conversation) != len(request) - head:
+        return None
+    key = key_of(incoming)
+    for number in range(len(conversation) - 1, -1, -1):
+        if conversation[number].get("role") == "user" and key_of(conversation[number]) == key:
+            return head + number if request[head + number].get("role") == "user" else None
+    return None
+
+
 def _current_start(request: Sequence[Row], head: int, incoming: Row | None) -> int | None:
     """The incoming user message; hosts add text behind it, and user rows after it while the turn goes on."""
     users = (n for n in range(len(request) - 1, head - 1, -1) if request[n].get("role") == "user")
@@ -120,40 +200,9 @@ def _says(row: Row, wanted: str) -> bool:
     return wanted in text_of_content(row.get("content"))
 
 
-def _positions(known: Sequence[Known]) -> dict[str, list[int]]:
-    positions = defaultdict(list)
-    for position, row in enumerate(known):
-        positions[row.key].append(position)
-    return positions
-
-
-def _is_new_version(row: Keyed, uids: dict[str, str]) -> bool:
-    """A user's edit is a message of its own; a host's (a pruned result, rows merged into one) is the old one, worse."""
-    is_edit = row.role == "user" and uids[row.uid or ""] != row.key
-    return is_edit and (not row.absorbed_uids or any(uid not in uids for uid in row.absorbed_uids))
-
-
-def _match(
-    row: Keyed, known: Sequence[Known], by_key: dict[str, list[int]], behind: int, following: Sequence[Keyed]
-) -> int | None:
-    """The known position of a row; a jump must be borne out by the row that follows, or lead to the newest row."""
-    candidates = [
-        position for position in by_key.get(row.key, ()) if position >= behind and _may_be(row, known[position])
-    ]
-    if not candidates:
-        return None
-    if candidates[0] == behind:
-        return behind
-    last = len(known) - 1
-    borne_out: Callable[[int], bool] = lambda position: (  # noqa: E731 - shorter than a nested function
-        position == last or not following or (position < last and _same(known[position + 1], following[0]))
-    )
-    return next((position for position in reversed(candidates) if borne_out(position)), None)
-
-
-def _may_be(row: Keyed, known: Known) -> bool:
-    return not (row.uid and known.uid) or row.uid == known.uid
-
-
 def _same(known: Known, row: Keyed) -> bool:
-    return known.uid == row.uid if known.uid and row.uid else known.key == row.key
+    if known.uid and row.uid:
+        # What a user edits keeps its uid; what a host cuts short or merges is the same row.
+        is_edited = row.role == "user" and known.key != row.key and not row.absorbed_uids
+        return known.uid == row.uid and not is_edited
+    return known.key == row.key
