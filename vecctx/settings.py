@@ -76,8 +76,15 @@ def parse_settings(block: Mapping[str, Any]) -> Settings:
 
 
 def store_folder(settings: Settings, home: Path) -> Path:
-    """Where the store lives; a relative setting counts from the home."""
-    return home / Path(settings.store).expanduser() if settings.store else home / "vecctx"
+    """Where the store lives; a relative setting counts from the home.
+
+    Raises:
+        SettingsError: the setting names the home of a user whom this machine does not know.
+    """
+    try:
+        return home / Path(settings.store or "vecctx").expanduser()
+    except RuntimeError as error:
+        raise SettingsError("store", settings.store, "a folder on this machine") from error
 
 
 def _parse_yaml(text: str, path: Path) -> object:
@@ -90,17 +97,16 @@ def _parse_yaml(text: str, path: Path) -> object:
 
 
 def _block(config: object) -> Mapping[str, Any]:
-    for key in ("context", "vecctx"):
+    """The mapping at `context.vecctx`; empty where there is none."""
+    for name in ("config.yaml", "context", "context.vecctx"):
         if config is None:
             return {}
         if not isinstance(config, Mapping):
-            raise SettingsError(key, config, "a block of settings above it")
-        config = config.get(key)
-    if config is None:
-        return {}
-    if not isinstance(config, Mapping):
-        raise SettingsError("context.vecctx", config, "a block of settings")
-    return config
+            raise SettingsError(name, config, "a block of settings")
+        if name == "context.vecctx":
+            return config
+        config = config.get("vecctx" if name == "context" else "context")
+    return {}
 
 
 def _is_budget(value: object) -> bool:
