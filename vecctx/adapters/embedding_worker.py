@@ -60,7 +60,9 @@ class EmbeddingWorker:
                 while not self._is_closed and self._embed_next():
                     time.sleep(0)  # let the chat's thread have its turn between batches
                 self._error = None
-            except Exception as error:  # the model or the disk: the chat goes on by words, the next wake tries again
+            # The model or the disk: the chat goes on by words, the next wake tries again. Native code raises more than
+            # Exceptions; a thread that ended of them would leave everyone waiting.
+            except BaseException as error:
                 if type(error) is not type(self._error):
                     _LOG.warning("vecctx: embedding stopped, recall goes on by words: %s", error)
                 self._error = error
