@@ -22,6 +22,8 @@ HITS = 400
 """Chunks asked of each arm: about two hundred messages."""
 BESIDE_CHARACTERS = 900
 """Of a long message that stands beside a hit, its beginning may be quoted."""
+END_CHARACTERS = 400
+"""Of a recent message that is only quoted: the beginning of what was asked, the end of what was said."""
 RESERVE_SHARE = 0.08
 """Share of the budget kept free in the first request of a turn, so that its tool results only extend it."""
 CUT_RESERVE_SHARE = 0.4
@@ -204,7 +206,9 @@ def _plan(
     tail_room = room if is_all else int(fill.TAIL_SHARE * room)
     recent = fill.recent(turns, cost, tail_room, int(fill.NEWEST_SHARE * room))
     overhead = parts.counter.count_message({"role": "user", "content": render.frame_text()})
-    usable = [*_unsendable(recent, frame, ask, parts), *_not_sent(found, frame, recent)]
+    usable = [*_quoted_ends(recent, frame, ask, parts), *_not_sent(found, frame, recent)]
+    if not isinstance(frame.current[0].get("content"), str | list):
+        usable = []  # a host could not merge the block with such a message, and two user messages would stand in a row
     picked = fill.pick(usable, room - recent.tokens - overhead)
     recent = fill.recent(turns, cost, room - picked.tokens - overhead * bool(picked.quotes), recent.tokens)
     quotes = _fitted([q for q in picked.quotes if q.message.key not in _keys(frame, recent)], frame, recent, ask, parts)
@@ -213,20 +217,36 @@ def _plan(
     return Plan(recent.spans, render.block(quotes), recalled, tuple(lost), notes)
 
 
-def _unsendable(recent: fill.Recent, frame: Frame, ask: Ask, parts: Parts) -> list[Candidate]:
-    """Recent turns that no strict provider takes as they are (interrupted, a call without result), as quotes."""
-    rows = [row for turn in recent.unsound for row in frame.durable[turn.start : turn.end]]
-    if not rows:
+def _quoted_ends(recent: fill.Recent, frame: Frame, ask: Ask, parts: Parts) -> list[Candidate]:
+    """What was asked and what was said last in recent turns that do not go along as they are."""
+    ends = [end for turn in recent.left for end in _ends_of(frame.durable[turn.start : turn.end])]
+    if not ends:
         return []
-    wanted = set(map(key_of, rows))
-    known = parts.store.known(ask.conversation_id, len(frame.durable) - min(turn.start for turn in recent.unsound))
-    ids = [row.message_id for row in known if row.key in wanted]
-    messages = parts.store.messages((ask.conversation_id,), ids)
+    known = parts.store.known(ask.conversation_id, len(frame.durable) - min(turn.start for turn in recent.left))
+    ids = {row.key: row.message_id for row in known}  # of equal texts the newest
+    stored = parts.store.messages((ask.conversation_id,), [ids[key] for key, _ in ends if key in ids])
+    first_keys = {key for key, is_first in ends if is_first}
     return [
-        Candidate(message, RECENT_SCORE, (0, len(message.text)), reason="recent")
-        for message in messages
-        if message.text
+        Candidate(
+            message,
+            RECENT_SCORE,
+            _end_of(message.text, is_first=message.key in first_keys),
+            is_part=True,
+            reason="recent",
+        )
+        for message in stored
+        if message.text.strip()
     ]
+
+
+def _ends_of(rows: Sequence[Row]) -> list[tuple[str, bool]]:
+    """The keys of a turn's first and last message, and whether it is the first."""
+    last = [(key_of(rows[-1]), False)] if len(rows) > 1 else []
+    return [(key_of(rows[0]), True), *last]
+
+
+def _end_of(text: str, *, is_first: bool) -> tuple[int, int]:
+    return (0, min(len(text), END_CHARACTERS)) if is_first else (max(0, len(text) - END_CHARACTERS), len(text))
 
 
 def _not_sent(found: Sequence[Candidate], frame: Frame, recent: fill.Recent) -> list[Candidate]:

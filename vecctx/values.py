@@ -171,6 +171,8 @@ class Candidate:
     """BM25 of its best chunk; None where the lexical arm did not find it."""
     reason: str = ""
     """Why it scores, for people: "meaning", "words", "both", "beside 12"."""
+    is_part: bool = False
+    """Only its `best` part is wanted, not the whole."""
 
 
 @dataclass(frozen=True, slots=True)

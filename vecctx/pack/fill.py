@@ -8,14 +8,15 @@ from vecctx.values import Candidate, PastTurn, Quote
 
 TAIL_SHARE = 0.15
 """Share of the free tokens that the newest turns get first. At 4000 it costs LoCoMo 0.9 points and BEAM none."""
-NEWEST_SHARE = 0.5
-"""Share that the very newest turn may take: "yes, do it" means nothing without it."""
+NEWEST_SHARE = 0.25
+"""Share that the very newest turn may take: "yes, do it" means nothing without it. A longer one is quoted."""
 LENGTH_PRICE = 0.2
 FREE_TOKENS = 100
 """What each doubling of a quote's length beyond this must bring in score. BEAM +17.6, LoCoMo no cost; without the
 free part it would reward tiny messages."""
-LONG_SHARE = 0.4
-"""A message that would take more than this share of the room is quoted by the part that was found."""
+LONG_SHARE = 0.9
+LONG_TOKENS = 2000
+"""A message that would take more than this, or this share of the room, is quoted by the part that was found."""
 _HEADER_TOKENS = 2
 """A quote's header line; where an estimate is too low, the last quotes give way."""
 _DATE_TOKENS = 9
@@ -30,8 +31,8 @@ class Recent:
     spans: tuple[tuple[int, int], ...] = ()
     """Bounds in the history, in order, not overlapping."""
     tokens: int = 0
-    unsound: tuple[PastTurn, ...] = ()
-    """Turns between and before them that can only be quoted."""
+    left: tuple[PastTurn, ...] = ()
+    """Turns among them that can only be quoted: no strict provider takes them, or the very newest is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class Picked:
 
 
 def reach(turns: Iterable[PastTurn], cost: Callable[[PastTurn], int], room: int) -> tuple[tuple[PastTurn, ...], bool]:
-    """The newest turns that could go along at the most, newest first, and whether these are all.
+    """The newest turns that could go along at the most, newest first, and whether these are all and all fit.
+
+    The very newest is among them even where it is too long: it is to be quoted then.
 
     `turns` are read no further than needed: a history may be a thousand times the budget.
     """
@@ -54,7 +57,7 @@ def reach(turns: Iterable[PastTurn], cost: Callable[[PastTurn], int], room: int)
     for turn in turns:
         used += cost(turn) if turn.is_sound else 0
         if used > room:
-            return tuple(found), False
+            return tuple(found or [turn]), False
         found.append(turn)
     return tuple(found), True
 
@@ -65,18 +68,19 @@ def recent(turns: Sequence[PastTurn], cost: Callable[[PastTurn], int], room: int
     They end at the first turn that does not fit, so that nothing is missing between them. `turns` come newest first.
     """
     spans: list[tuple[int, int]] = []
-    unsound: list[PastTurn] = []
+    left: list[PastTurn] = []
     used = 0
-    for turn in turns:
-        if not turn.is_sound:
-            unsound.append(turn)
-            continue
-        tokens = cost(turn)
+    for number, turn in enumerate(turns):
+        tokens = cost(turn) if turn.is_sound else 0
         if used + tokens > (room if spans else max(room, newest_room)):
+            left += [turn] if number == 0 else []
             break
-        spans.append((turn.start, turn.end))
-        used += tokens
-    return Recent(tuple(reversed(spans)), used, tuple(unsound))
+        if turn.is_sound:
+            spans.append((turn.start, turn.end))
+            used += tokens
+        else:
+            left.append(turn)
+    return Recent(tuple(reversed(spans)), used, tuple(left))
 
 
 def pick(candidates: Sequence[Candidate], room: int) -> Picked:
@@ -117,7 +121,7 @@ def _quote(candidate: Candidate, room: int) -> Quote:
     """The whole message, or the part that was found where the whole would crowd out the rest."""
     text = candidate.message.text
     whole = Quote(candidate, 0, len(text), candidate.message.tokens + _overhead(text))
-    if whole.tokens <= LONG_SHARE * room:
+    if whole.tokens <= min(LONG_SHARE * room, LONG_TOKENS) and not candidate.is_part:
         return whole
     start, end = candidate.best
     share = (end - start) / max(1, len(text))
