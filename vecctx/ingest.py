@@ -15,9 +15,9 @@ from vecctx.turns.redact import redact
 from vecctx.values import Chunk, Known, Message, Row
 
 SEAM_ROWS = 8
-"""So many rows in a row tell where a transcript goes on from the store; equal runs of eight messages do not happen."""
+"""So many rows in a row tell where a transcript goes on from the store, unless the same run happened before."""
 SEAM_WINDOW = 512
-"""How far from the end of a transcript the seam is looked for before the whole of it is lined up."""
+"""How far from the end of transcript and store the seam is looked for before the whole of both is lined up."""
 EMBED_BATCH = 32
 """Chunks embedded between two commits: about a quarter of a second of work that a crash can cost."""
 
@@ -46,7 +46,7 @@ def ingest(
     """
     talk = [row for row in rows if not identity.is_synthetic(row)]
     while True:
-        newest = store.known(conversation_id, SEAM_ROWS)
+        newest = store.known(conversation_id, SEAM_WINDOW)
         fresh = new_rows(talk, newest, conversation_id, store)
         if not fresh:
             return Ingested()
@@ -100,7 +100,7 @@ def new_rows(rows: Sequence[Row], newest: Sequence[Known], conversation_id: int,
     if not newest:
         return rows
     recent = rows[-SEAM_WINDOW:]
-    end = align.seam(newest, [keyed(row) for row in recent])
+    end = align.seam(newest, [keyed(row) for row in recent], SEAM_ROWS)
     if end is not None:
         return recent[end:]
     fresh = align.unseen(store.known(conversation_id), [keyed(row) for row in rows])

@@ -75,7 +75,7 @@ def unseen(known: Sequence[Known], transcript: Sequence[Keyed]) -> tuple[int, ..
             continue
         if position is None:
             position = stored.match(row, behind, following, is_in_step=is_in_step)
-        if position is None and not (is_in_step and stored.is_newest(row)):
+        if position is None and not (behind == 0 and stored.is_newest(row)):
             fresh.append(number)
             is_in_step = behind == 0
         elif position is not None:
@@ -85,20 +85,24 @@ def unseen(known: Sequence[Known], transcript: Sequence[Keyed]) -> tuple[int, ..
     return tuple(fresh)
 
 
-def seam(known: Sequence[Known], transcript: Sequence[Keyed]) -> int | None:
-    """Where the transcript goes on behind the newest known rows.
+def seam(known: Sequence[Known], transcript: Sequence[Keyed], length: int) -> int | None:
+    """Where the transcript goes on behind the newest known rows, told by the last `length` of them.
 
-    None if they do not stand together in it, or in more than one place: "ok", "done", "ok", "done" tells nothing.
+    None if they do not stand together in it, or do so more than once here or there: "ok", "done" tells nothing.
     """
-    length = len(known)
-    if not length:
-        return None
-    ends = [
+    run = known[-length:]
+    ends = _ends_of(run, transcript)
+    is_repeated = len(_ends_of(run, [Keyed("", row.key, row.uid) for row in known])) > 1
+    return ends[0] if len(ends) == 1 and not is_repeated else None
+
+
+def _ends_of(run: Sequence[Known], rows: Sequence[Keyed]) -> list[int]:
+    """Every position behind which a run of rows ends."""
+    return [
         end
-        for end in range(len(transcript), length - 1, -1)
-        if all(_same(row, other) for row, other in zip(known, transcript[end - length : end], strict=True))
+        for end in range(len(run), len(rows) + 1)
+        if run and all(_same(row, other) for row, other in zip(run, rows[end - len(run) : end], strict=True))
     ]
-    return ends[0] if len(ends) == 1 else None
 
 
 class _Stored:
