@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from vecctx.adapters.model_files import expected_sha256, model_folder, read_verified
+from vecctx.adapters.quiet_onnxruntime import import_onnxruntime
 from vecctx.errors import ModelError
 from vecctx.values import Identity
 
@@ -131,10 +132,10 @@ def _open_tokenizer(content: bytes) -> "tokenizers.Tokenizer":
 
 
 def _open_session(graph: bytes, threads: int) -> "onnxruntime.InferenceSession":
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
+    runtime = import_onnxruntime()
+    options = runtime.SessionOptions()
     # One thread by default: a second one on a busy machine makes a single query slower, not faster.
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    session: onnxruntime.InferenceSession = runtime.InferenceSession(graph, options, ["CPUExecutionProvider"])
+    return session

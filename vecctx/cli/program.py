@@ -2,7 +2,6 @@
 
 import io
 import logging
-import os
 import sys
 from functools import partial
 from typing import Any, NoReturn
@@ -48,8 +47,6 @@ class Program(click.Group):
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Keep every turn of a long chat, and send with each request what that request needs."""
-    # onnxruntime 1.32 and later reports its use to its maker unless told not to before it is loaded.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Chats hold whatever people pasted: what a terminal cannot show becomes a "?", never a crash.
