@@ -3,7 +3,7 @@
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _TEXT_KEYS = ("text", "thinking", "input_text", "refusal")
@@ -16,8 +16,11 @@ _MEDIA_TYPES = (
     *("video", "video_url", "file", "input_file", "document"),
 )
 # Gemini's parts name no type, and some hosts drop it: the key that holds the media gives it away.
-_MEDIA_KEYS = frozenset({"image_url", "inlineData", "inline_data", "fileData", "file_data", "input_audio"})
-_ENCODED = re.compile(r"data:[\w.+-]+/|[A-Za-z0-9+/=_-]{256}")
+_MEDIA_KEYS = frozenset(
+    {"image_url", "inlineData", "inline_data", "fileData", "file_data", "input_audio", "mimeType", "mime_type"}
+)
+# A data URL, or base64 with or without line breaks.
+_ENCODED = re.compile(r"data:[\w.+-]+/|([A-Za-z0-9+/=_-]{60,}\s?){4}")
 # Deeper than any host nests; past it a content is text, so that no input can exhaust the stack.
 _DEEPEST = 12
 
@@ -72,7 +75,7 @@ def _read_part(part: Mapping[str, object], parts: Parts, depth: int) -> None:
             parts.texts.append(value)
     kind = part.get("type")
     _read_nested(part.get("content"), parts, depth + 1)
-    if not _MEDIA_KEYS.isdisjoint(part) or kind in _MEDIA_TYPES:
+    if _is_media(part):
         parts.media += 1
     elif kind in _CALL_TYPES:
         parts.extra.append(f"{part.get('name')} {as_json(part.get('input'))}")
@@ -88,21 +91,27 @@ def _read_nested(content: object, parts: Parts, depth: int) -> None:
 
 
 def _read_unknown(part: Mapping[str, object], parts: Parts, depth: int) -> None:
-    rest = dict(_readable(part, depth))
+    rest = {key: _without_media(value, parts, depth + 1) for key, value in part.items() if key not in _COUNTED_KEYS}
     if part.get("type") is not None:
         parts.unknown.append(as_json(rest))
     elif rest:
         parts.extra.append(as_json(rest))
 
 
-def _readable(part: Mapping[str, object], depth: int) -> Iterator[tuple[str, object]]:
-    """The values of a part that a model could read, without those that are counted already."""
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            yield key, dict(_readable(value, depth + 1)) if depth < _DEEPEST else reprlib.repr(value)
-        elif key not in _COUNTED_KEYS and not isinstance(value, bytes | bytearray) and not _is_encoded(value):
-            yield key, value
+def _without_media(value: object, parts: Parts, depth: int) -> object:
+    """The value as a model could read it; the media in it are counted and left out."""
+    if depth >= _DEEPEST:
+        return reprlib.repr(value)
+    if isinstance(value, Mapping):
+        if _is_media(value):
+            parts.media += 1
+            return None
+        return {key: _without_media(inner, parts, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_media(inner, parts, depth + 1) for inner in value]
+    is_encoded = isinstance(value, bytes | bytearray) or (isinstance(value, str) and _ENCODED.match(value) is not None)
+    return None if is_encoded else value
 
 
-def _is_encoded(value: object) -> bool:
-    return isinstance(value, str) and _ENCODED.match(value) is not None
+def _is_media(part: Mapping[str, object]) -> bool:
+    return part.get("type") in _MEDIA_TYPES or not _MEDIA_KEYS.isdisjoint(part)

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -83,8 +83,8 @@ class TiktokenCounter:
         return tokens + sum(max(_UNKNOWN_PART_TOKENS, self.count_text(text)) for text in parts.unknown)
 
     def _count_calls(self, calls: object) -> int:
-        if not isinstance(calls, list):
-            return self.count_text(as_json(calls))
+        if not isinstance(calls, Iterable):
+            return _CALL_TOKENS + self.count_text(as_json(calls))
         return sum(_CALL_TOKENS + self._count_call(call) for call in calls)
 
     def _count_call(self, call: object) -> int:
