@@ -1,5 +1,7 @@
 """The bridge to the host: its calls become calls of the two paths. It translates and decides nothing."""
 
+import math
+import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,8 +70,9 @@ class VecctxEngine(ContextEngine):
         self._home: Path | None = None
         self._settings = Settings()
         self._opened: wiring.Opened | None = None
-        self._session = _Session()
+        self._session = _Session(session_id=f"unbound-{uuid.uuid4().hex}")
         self._session_id = ""
+        """What the host compares with its own; empty until it says."""
         self._guard = FailOpen()
         self._give_back: Callable[[], object] = lambda: None
         self._model_details: dict[str, Any] = {}
@@ -107,7 +110,8 @@ class VecctxEngine(ContextEngine):
     def on_session_reset(self) -> None:
         """The next messages belong to a new conversation."""
         super().on_session_reset()
-        self._bind(_Session(owner=self._session.owner))
+        # A name that nothing has: hosts bind the new session's afterwards, or never.
+        self._bind(_Session(session_id=f"reset-{uuid.uuid4().hex}", owner=self._session.owner))
 
     def on_session_end(self, session_id: str, messages: list[dict[str, Any]]) -> None:
         """Store what was missed. Every compaction ends a session, so nothing is closed here."""
@@ -184,6 +188,10 @@ class VecctxEngine(ContextEngine):
     def update_from_response(self, usage: Mapping[str, Any]) -> None:
         """Learn from what the provider counted; may be empty."""
         self.awaiting_real_usage_after_compression = False
+        with self._guard("usage"):
+            self._learn(usage)
+
+    def _learn(self, usage: Mapping[str, Any]) -> None:
         prompt, completion = _number(usage, "prompt_tokens"), _number(usage, "completion_tokens")
         if not prompt:
             return
@@ -204,7 +212,8 @@ class VecctxEngine(ContextEngine):
         if not self.threshold_tokens:
             return False
         if self._session.selection is None:
-            return not _HOST_SELECTS and (prompt_tokens or 0) >= self.threshold_tokens
+            size = prompt_tokens if isinstance(prompt_tokens, int) else 0
+            return not _HOST_SELECTS and size >= self.threshold_tokens
         size = self._session.selection.used_tokens + self._session.overhead_tokens
         return size >= self.threshold_tokens
 
@@ -225,7 +234,7 @@ class VecctxEngine(ContextEngine):
             shorter = summarize(messages, **taken_by(summarize, wanted)) or messages
         if shorter is not messages:
             self.compression_count += 1
-            self._session.entry = Ledger()
+            self._session.entry, self._session.selection = Ledger(), None
         return shorter
 
     def update_model(  # noqa: PLR0917 - the contract's order
@@ -236,13 +245,14 @@ class VecctxEngine(ContextEngine):
         api_key: str = "",
         provider: str = "",
         api_mode: str = "",
+        **_: Any,  # noqa: ANN401 - an argument that a newer host adds must not cost the agent
     ) -> None:
         """The model and its window are known or have changed."""
-        self.model = model
+        self.model = str(model or "")
         details = {"base_url": base_url, "api_key": api_key, "provider": provider, "api_mode": api_mode}
         self._model_details = details
         self._compressor = None
-        super().update_model(model, context_length, **taken_by(super().update_model, details))
+        super().update_model(self.model, int(context_length or 0), **taken_by(super().update_model, details))
 
     # Tools, status, life.
 
@@ -319,8 +329,9 @@ class VecctxEngine(ContextEngine):
         self._session_id = session.session_id
 
     def _open(self) -> wiring.Opened:
-        if self._opened is None:
-            self._home = self._home or home_folder()
+        self._home = self._home or home_folder()
+        if self._opened is None or not self._opened.serves(self._settings, self._home):
+            self._give_back()
             self._opened = wiring.open_parts(self._settings, self._home)
             # Hosts drop engines without a word: what is garbage gives its use back too.
             self._give_back = weakref.finalize(self, self._opened.close)
@@ -381,7 +392,7 @@ _POLICY = (
 
 def _number(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 _HOST_SELECTS = hasattr(ContextEngine, "select_context")

@@ -28,6 +28,10 @@ class Opened:
         self._key = key
         self._uses = 0
 
+    def serves(self, settings: Settings, home: Path) -> bool:
+        """Whether these are the parts for these settings, in this process."""
+        return self._key == _key(settings, home)
+
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything stored is searchable, for other processes too; False if time ran out or it failed."""
         self.worker.wake()
@@ -66,13 +70,17 @@ def open_parts(settings: Settings, home: Path) -> Opened:
     Raises:
         StoreError: the store cannot be opened.
     """
-    key = _Key(store_folder(settings, home).absolute(), settings.model, os.getpid())
+    key = _key(settings, home)
     with _open_lock:
         opened = _open.get(key)
         if opened is None:
             opened = _open[key] = _opened(key, settings)
         opened._uses += 1  # noqa: SLF001 - the count belongs to this module
         return opened
+
+
+def _key(settings: Settings, home: Path) -> _Key:
+    return _Key(store_folder(settings, home).absolute(), settings.model, os.getpid())
 
 
 def counter_for(model: str, settings: Settings) -> TokenCounter:
