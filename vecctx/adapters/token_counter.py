@@ -114,6 +114,15 @@ class TiktokenCounter:
                 try:
                     self._encodings = tuple(load_encoding(name) for name in self._names)
                 except (ModelError, ImportError) as problem:
-                    _logger.warning("token counts are estimates: %s", problem)
+                    _warn_once(str(problem))
                     self._encodings = ()
             return self._encodings
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(problem: str) -> None:
+    if problem not in _warned:
+        _warned.add(problem)
+        _logger.warning("token counts are estimates: %s", problem)
