@@ -85,9 +85,9 @@ class Compactor:
         engine = self._hooks.engine
         try:
             shorter = run_compress(engine, rows, timeout_seconds=self._config.context_timeout_seconds, **optional)
-        except CompressionTimeoutError:
+        except (CompressionTimeoutError, KeyboardInterrupt):
             raise
-        except Exception as error:  # an engine is someone else's code
+        except BaseException as error:  # an engine is someone else's code, and some of it calls exit()
             logger.warning("compress of context engine %s failed: %r; the history stays", engine.name, error)
             return None
         problem = _problem(shorter, rows)

@@ -3,6 +3,7 @@
 HostError
 ├── ProviderError             the model's endpoint refused or could not be reached
 │   └── ContextOverflowError  the request was larger than the model's window
+├── TurnInterruptedError      the user ended the turn while the model answered
 ├── CompressionTimeoutError   compress() took longer than the host waits
 ├── CompressionBusyError      too many compressions run already
 └── ClosedError               the agent was closed
@@ -28,6 +29,14 @@ class ContextOverflowError(ProviderError):
     def __init__(self, problem: str, *, window_tokens: int | None = None) -> None:
         super().__init__(problem, status=413)
         self.window_tokens = window_tokens
+
+
+class TurnInterruptedError(HostError):
+    """The user ended the turn; `partial_reply` is what the model had said by then."""
+
+    def __init__(self, partial_reply: str = "") -> None:
+        super().__init__("the turn was interrupted")
+        self.partial_reply = partial_reply
 
 
 class CompressionTimeoutError(HostError):

@@ -109,7 +109,9 @@ class EngineHooks:
             return None
         try:
             return call(*args, **kwargs)
-        except Exception as error:  # an engine is someone else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an engine is someone else's code, and some of it calls exit()
             self._warn(hook, repr(error))
             return None
 

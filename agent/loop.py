@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,32 +12,17 @@ from . import caching, messages
 from .compaction import Compactor
 from .config import HostConfig, load_config
 from .context_engine import ContextEngine, Message
-from .errors import ClosedError, CompressionTimeoutError, ContextOverflowError, ProviderError
+from .errors import ClosedError, CompressionTimeoutError, ContextOverflowError, ProviderError, TurnInterruptedError
 from .hooks import EngineHooks
 from .plugins import Loaded, load_engine
 from .provider import ModelClient, message_of
-from .session import Session
+from .session import Session, Turn
 from .tools import Tool, ToolRegistry
 
 logger = logging.getLogger(__name__)
 
 MAX_ITERATIONS = 30
 _RETRY_WAITS_SECONDS = (0.5, 2.0)
-
-
-@dataclass(slots=True)
-class Turn:
-    """What happened in a turn."""
-
-    turn_id: str
-    reply: str = ""
-    usage: dict[str, Any] | None = None
-    api_call_count: int = 0
-    is_interrupted: bool = False
-    is_failed: bool = False
-    exit_reason: str = "completed"
-    notices: list[str] = field(default_factory=list)
-    """What the host had to say besides the reply."""
 
 
 class Agent:
@@ -118,6 +102,8 @@ class Agent:
             self._run(turn, incoming)
         except CompressionTimeoutError as error:
             self._fail(turn, "context_compression_timeout", str(error))
+        except TurnInterruptedError as error:
+            self._stop(turn, error.partial_reply)
         except ProviderError as error:
             self._fail(turn, "provider_error", str(error))
             if not error.is_retryable:
@@ -148,6 +134,11 @@ class Agent:
         """End the running turn before its next request; may be called from another thread."""
         self._interrupted.set()
 
+    def set_model(self, model: str, context_length: int | None = None) -> None:
+        """Go on with another model; without `context_length` its window is taken to be as large."""
+        self._model = model
+        self._hooks.update_model(model, context_length or self.engine.context_length)
+
     def new_session(self, session_id: str | None = None) -> str:
         """Start over: the engine is told that the session ended, and is bound to the new one."""
         self._hooks.session_end(self.session.session_id, self.session.rows)
@@ -175,7 +166,7 @@ class Agent:
             return
         for _ in range(MAX_ITERATIONS):
             if self._interrupted.is_set():
-                turn.is_interrupted, turn.exit_reason = True, "interrupted"
+                self._stop(turn)
                 return
             answer = self._ask(turn, incoming)
             row = self.session.append(message_of(answer))
@@ -237,6 +228,12 @@ class Agent:
     def _is_too_large(self) -> bool:
         rough_tokens = messages.estimate_tokens(self.session.rows)
         return 0 < self.engine.context_length < rough_tokens
+
+    def _stop(self, turn: Turn, partial_reply: str = "") -> None:
+        """The user ended the turn; what the model had said by then stays, since people refer to it."""
+        turn.is_interrupted, turn.exit_reason, turn.reply = True, "interrupted", partial_reply
+        if partial_reply:
+            self.session.append(messages.assistant_row(partial_reply))
 
     def _fail(self, turn: Turn, exit_reason: str, notice: str) -> None:
         """Leave a notice in place of the reply: a user row without an answer would confuse the next turn."""

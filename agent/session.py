@@ -1,4 +1,4 @@
-"""A session: the durable rows of a conversation, and how large a request it would make."""
+"""A session: the durable rows of a conversation, how large a request it would make, and what a turn came to."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -7,6 +7,21 @@ from typing import Any
 
 from .context_engine import Message
 from .messages import copy_rows, estimate_tokens, strip_durable_keys
+
+
+@dataclass(slots=True)
+class Turn:
+    """What happened in a turn."""
+
+    turn_id: str
+    reply: str = ""
+    usage: dict[str, Any] | None = None
+    api_call_count: int = 0
+    is_interrupted: bool = False
+    is_failed: bool = False
+    exit_reason: str = "completed"
+    notices: list[str] = field(default_factory=list)
+    """What the host had to say besides the reply."""
 
 
 @dataclass(slots=True)

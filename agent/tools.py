@@ -68,7 +68,9 @@ class ToolRegistry:
             else:
                 return _error(f"there is no tool {name!r}")
             return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-        except Exception as error:  # a tool is someone else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a tool is someone else's code, and some of it calls exit()
             logger.warning("tool %s failed: %r", name, error)
             return _error(f"{name} failed: {error}")
 
@@ -80,7 +82,9 @@ class ToolRegistry:
     def _ask_engine(self) -> list[dict[str, Any]]:
         try:
             return list(self._engine.get_tool_schemas())
-        except Exception as error:  # the engine is someone else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the engine is someone else's code, and some of it calls exit()
             logger.warning("get_tool_schemas of context engine %s failed: %r", self._engine.name, error)
             return []
 

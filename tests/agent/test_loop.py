@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from agent.caching import MARKER_KEY
 from agent.config import CompressionConfig, HostConfig
 from agent.context_compressor import ContextCompressor, is_summary
 from agent.context_engine import Message
-from agent.errors import ClosedError, ContextOverflowError, ProviderError
+from agent.errors import ClosedError, ContextOverflowError, ProviderError, TurnInterruptedError
 from agent.loop import MAX_ITERATIONS, Agent
 from agent.messages import assistant_row, user_row
 from agent.testing import Reply, ScriptedModel, call, run_conversation
@@ -15,6 +16,7 @@ from agent.tools import Tool
 from tests.agent.support import ListeningEngine, PlainEngine, chat, make_agent, problems
 
 READ = Tool("read", "reads", lambda path="": f"content of {path}")
+LEAVE = Tool("leave", "leaves", sys.exit)
 
 
 def test_an_engine_is_brought_to_life_in_the_contracts_order(tmp_path: Path) -> None:
@@ -137,6 +139,50 @@ def test_no_broken_hook_breaks_a_conversation(hook: str) -> None:
         each.close()
 
     assert model.bodies == plain_model.bodies
+
+
+class Exiting(PlainEngine):
+    """Calls exit() wherever it is asked something."""
+
+    def tell(self, hook: str, detail: Any = None) -> None:
+        raise SystemExit(f"{hook} gives up")
+
+    def select_context(self, request_messages: list[Message], **details: Any) -> None:
+        self.tell("select_context")
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        raise SystemExit("no tools")
+
+
+def test_an_engine_that_calls_exit_ends_no_turn_and_no_program() -> None:
+    agent, _ = make_agent(Exiting(), ["one", Reply(calls=[call("c1", "leave")]), "two"], tools=[LEAVE])
+
+    assert run_conversation(agent, ["hi", "again"]) == ["one", "two"]
+    assert not agent.compress()
+
+
+def test_a_turn_that_the_user_ended_keeps_what_the_model_had_said() -> None:
+    engine = ListeningEngine()
+    agent, model = make_agent(engine, [TurnInterruptedError("half a"), "ok"])
+
+    assert agent.run_turn("hi") == "half a"
+
+    told = engine.told("on_turn_complete")[0]
+    assert (told["interrupted"], told["failed"], told["usage"]) == (True, False, None)
+    assert agent.run_turn("go on") == "ok"
+    assert [row["content"] for row in model.requests[-1][1:]] == ["hi", "half a", "go on"]
+
+
+def test_another_model_is_told_to_the_engine_and_asked_from_then_on() -> None:
+    engine = ListeningEngine()
+    agent, model = make_agent(engine, context_length=9000)
+
+    agent.set_model("large", 18_000)
+    agent.set_model("other")
+    agent.run_turn("hi")
+
+    assert engine.told("update_model")[1:] == [("large", 18_000), ("other", 18_000)]
+    assert model.bodies[0]["model"] == "other"
 
 
 def test_the_request_is_marked_for_the_cache_and_the_history_is_not() -> None:
