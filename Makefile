@@ -24,7 +24,7 @@ $(EXTRAS_READY): pyproject.toml
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(EXTRAS)/bin/python -m pip install --quiet $(TORCH)
-	$(EXTRAS)/bin/python -m pip install --quiet --group dev --editable '.[sentence-transformers]'
+	$(EXTRAS)/bin/python -m pip install --quiet --group dev --group extras --editable '.[sentence-transformers]'
 	@touch $(EXTRAS_READY)
 
 setup: $(READY) ## an environment in .venv with everything but torch

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from vecctx.adapters.quiet_onnxruntime import import_onnxruntime
 from vecctx.adapters.sentence_transformer_files import (
     EXTRA,
     Prompts,
@@ -131,6 +132,8 @@ def _clean(text: str) -> str:
 
 
 def _load(folder: Path, backend: str, device: str | None) -> "sentence_transformers.SentenceTransformer":
+    if backend == "onnx":
+        import_onnxruntime()  # before anybody else does, with its telemetry on
     try:
         import sentence_transformers
     except ModuleNotFoundError as problem:
