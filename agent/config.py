@@ -1,6 +1,7 @@
 """The host's settings, read from `config.yaml`."""
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 logger = logging.getLogger(__name__)
 
 BUILT_IN_ENGINE = "compressor"
+_PLUGIN_TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class HostConfig:
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """The block `context.<engine>`; engines from plugins read it themselves."""
     compression: CompressionConfig = field(default_factory=CompressionConfig)
+    plugin_timeout_seconds: float = _PLUGIN_TIMEOUT_SECONDS
+    """The setting `plugins.load_timeout_seconds`: how long a plugin may take to load; 0 waits for ever."""
 
 
 def load_config(path: Path) -> HostConfig:
@@ -54,7 +58,7 @@ def _read(path: Path, problems: list[str]) -> Mapping[str, Any]:
         return {}
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         problems.append(f"cannot be read ({' '.join(str(error).split())})")
         return {}
     return _mapping(content, "the file", problems)
@@ -68,7 +72,17 @@ def _parse(content: Mapping[str, Any], problems: list[str]) -> HostConfig:
         engine = BUILT_IN_ENGINE
     options = _mapping(context.get(engine), f"context.{engine}", problems)
     compression = _mapping(content.get("compression"), "compression", problems)
-    return HostConfig(engine, options, _parse_compression(compression, problems))
+    seconds = _parse_plugin_timeout(_mapping(content.get("plugins"), "plugins", problems), problems)
+    return HostConfig(engine, options, _parse_compression(compression, problems), seconds)
+
+
+def _parse_plugin_timeout(block: Mapping[str, Any], problems: list[str]) -> float:
+    value = block.get("load_timeout_seconds")
+    if value is not None and _is_seconds(value):
+        return float(value)
+    if value is not None:
+        problems.append(f"plugins.load_timeout_seconds is {value!r}, expected a number of seconds")
+    return _PLUGIN_TIMEOUT_SECONDS
 
 
 def _parse_compression(block: Mapping[str, Any], problems: list[str]) -> CompressionConfig:
@@ -103,8 +117,12 @@ def _fits(name: str, value: Any) -> bool:  # noqa: ANN401 - whatever YAML holds
     if name == "threshold":
         return _is_share(value)
     if name == "context_timeout_seconds":
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return _is_seconds(value)
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_seconds(value: Any) -> bool:  # noqa: ANN401 - whatever YAML holds
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_share(value: Any) -> bool:  # noqa: ANN401 - whatever YAML holds

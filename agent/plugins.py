@@ -1,17 +1,20 @@
 """Finds the configured context engine: bundled directory, user directory, or entry point; else the built-in one."""
 
+import functools
 import hashlib
 import importlib.util
 import inspect
 import logging
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from .config import BUILT_IN_ENGINE, HostConfig
 from .context_compressor import ContextCompressor
@@ -20,15 +23,25 @@ from .errors import HostError
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 ENTRY_POINT_GROUP = "hermes_agent.plugins"
 BUNDLED = Path(__file__).resolve().parent.parent / "plugins" / "context_engine"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # also keeps a name from leaving its directory
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # also keeps a name from leaving its directory
 _NEEDED = ("name", "update_from_response", "should_compress", "compress")
+
+
+_import_locks: dict[str, threading.Lock] = {}
+"""One for each module name; whoever holds it imports, and everyone else waits for the whole module."""
 
 
 class PluginError(HostError):
     """A plugin cannot be found or used."""
+
+
+class NoEngineError(PluginError):
+    """A plugin works, but offers no context engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +90,45 @@ def load_engine(config: HostConfig, *, home: Path | None = None, bundled: Path =
     """The engine that the config names, new for this agent; the built-in one if that fails, with one warning."""
     if config.engine != BUILT_IN_ENGINE:
         try:
-            return _load_plugin(config.engine, home, bundled)
-        except Exception as error:  # a plugin is someone else's code
-            reason = str(error) if isinstance(error, PluginError) else repr(error)
+            return load_plugin(config.engine, home=home, bundled=bundled, timeout_seconds=config.plugin_timeout_seconds)
+        except PluginError as error:
             message = "context engine %s is not used: %s; the built-in %s serves instead"
-            logger.warning(message, config.engine, reason, BUILT_IN_ENGINE)
+            logger.warning(message, config.engine, error, BUILT_IN_ENGINE)
     return Loaded(built_in_engine(config), {})
+
+
+def load_plugin(name: str, *, home: Path | None, bundled: Path = BUNDLED, timeout_seconds: float = 10.0) -> Loaded:
+    """A plugin's engine, loaded on a thread of its own, so that one that hangs can be left behind.
+
+    Raises:
+        PluginError: there is none of that name, it failed, or it took longer than `timeout_seconds`.
+    """
+    try:
+        return within_seconds(timeout_seconds, "load", functools.partial(_load_plugin, name, home, bundled))
+    except (PluginError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a plugin is someone else's code, and some of it calls exit()
+        raise PluginError(" ".join(repr(error).split())) from error
+
+
+def within_seconds(seconds: float, task: str, work: Callable[[], T]) -> T:
+    """What `work` returns or raises, on a daemon thread; `seconds` of 0 or less waits for ever.
+
+    Raises:
+        PluginError: it took longer; the thread runs on, and its result goes nowhere.
+    """
+    outcome: futures.Future[T] = futures.Future()
+
+    def settle() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # it is raised again where the result is waited for
+            outcome.set_exception(error)
+
+    threading.Thread(target=settle, name=f"plugin-{task}", daemon=True).start()
+    if not futures.wait([outcome], seconds if seconds > 0 else None).done:
+        raise PluginError(f"it took longer than {seconds:g} s to {task}")
+    return outcome.result()
 
 
 def built_in_engine(config: HostConfig) -> ContextCompressor:
@@ -102,13 +148,13 @@ def built_in_engine(config: HostConfig) -> ContextCompressor:
 
 
 def _load_plugin(name: str, home: Path | None, bundled: Path) -> Loaded:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise PluginError("a name has only letters, digits, - and _")
     places = [bundled / name, *([home / "plugins" / name] if home else [])]
     directory = next((place for place in places if (place / "__init__.py").is_file()), None)
     ctx = _registered(_import_directory(directory)) if directory else _from_entry_point(name)
     if ctx.engine is None:
-        raise PluginError("its plugin registers no context engine")
+        raise NoEngineError("its plugin registers no context engine")
     if ctx.engine.name != name:
         raise PluginError(f"its plugin registers {ctx.engine.name!r} instead")
     # An entry point's module is shared by all agents of a process, so each of them gets a clone.
@@ -144,10 +190,17 @@ def _is_engine_class(value: object) -> bool:
 
 def _import_directory(directory: Path) -> ModuleType:
     """A plugin's module, imported once in a process; a failed import leaves nothing behind."""
+    module_name = _module_name(directory)
+    with _import_locks.setdefault(module_name, threading.Lock()):
+        return sys.modules.get(module_name) or _import_as(module_name, directory)
+
+
+def _module_name(directory: Path) -> str:
     digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:8]
-    module_name = f"_context_engine_{directory.name.replace('-', '_')}_{digest}"
-    if module_name in sys.modules:
-        return sys.modules[module_name]
+    return f"_context_engine_{directory.name.replace('-', '_')}_{digest}"
+
+
+def _import_as(module_name: str, directory: Path) -> ModuleType:
     source = directory / "__init__.py"
     spec = importlib.util.spec_from_file_location(module_name, source, submodule_search_locations=[str(directory)])
     if spec is None or spec.loader is None:

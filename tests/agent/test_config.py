@@ -35,6 +35,9 @@ def test_the_three_blocks_are_read(tmp_path: Path) -> None:
         ("compression: {protect_last_n: -1}", "compression.protect_last_n is -1"),
         ("compression: {context_timeout_seconds: soon}", "compression.context_timeout_seconds is 'soon'"),
         ("compression: {model_thresholds: {gpt: 5}}", "compression.model_thresholds"),
+        ("plugins: [a]", "plugins is ['a']"),
+        ("plugins: {load_timeout_seconds: .inf}", "plugins.load_timeout_seconds is inf"),
+        ("[" * 5000, "cannot be read"),
     ],
 )
 def test_what_is_wrong_is_told_once_and_takes_its_default(
@@ -49,6 +52,13 @@ def test_what_is_wrong_is_told_once_and_takes_its_default(
     (record,) = caplog.records
     assert told in record.getMessage()
     assert str(path) in record.getMessage()
+
+
+def test_the_time_that_a_plugin_may_take_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("plugins: {enabled: [], load_timeout_seconds: 3}")
+
+    assert load_config(path).plugin_timeout_seconds == 3.0
 
 
 def test_one_wrong_setting_does_not_cost_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

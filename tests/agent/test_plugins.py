@@ -1,4 +1,7 @@
 import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +12,7 @@ import pytest
 from agent import plugins
 from agent.config import CompressionConfig, HostConfig
 from agent.context_compressor import ContextCompressor
-from agent.plugins import Loaded, PluginContext, PluginError, load_engine
+from agent.plugins import Loaded, PluginContext, PluginError, load_engine, load_plugin
 from tests.agent.support import ListeningEngine, PlainEngine
 
 SUBCLASS = "from tests.agent.support import PlainEngine\n\nclass Mine(PlainEngine):\n    name = {name!r}\n"
@@ -77,6 +80,9 @@ def test_no_plugin_is_touched_that_the_config_does_not_name(tmp_path: Path) -> N
         ("def register(ctx):\n    ctx.register_context_engine(object())", "is no context engine"),
         ("value = 1", "registers no context engine"),
         (SUBCLASS.format(name="other"), "'other'"),
+        ("raise SystemExit('bye')", "SystemExit('bye')"),
+        ("class Odd(BaseException): pass\nraise Odd('first\\nsecond')", "Odd("),
+        ("raise TimeoutError('its own')", "TimeoutError('its own')"),
     ],
 )
 def test_a_broken_plugin_means_the_built_in_engine_and_one_warning(
@@ -108,6 +114,42 @@ def test_an_unknown_or_dangerous_name_means_the_built_in_engine(
 
     assert load(name, tmp_path).engine.name == "compressor"
     assert len(caplog.records) == 1
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A module through which a plugin's import can be watched and held up."""
+    module: Any = ModuleType("made_up_gate")
+    module.entered, module.opened = threading.Event(), threading.Event()
+    monkeypatch.setitem(sys.modules, "made_up_gate", module)
+    yield module
+    module.opened.set()
+
+
+HELD_UP = "import made_up_gate\nmade_up_gate.entered.set()\nmade_up_gate.opened.wait(60)\n" + SUBCLASS
+
+
+def test_a_plugin_that_hangs_is_left_behind(tmp_path: Path, caplog: pytest.LogCaptureFixture, gate: Any) -> None:
+    write(tmp_path / "bundled/mine", HELD_UP.format(name="mine"))
+    config = HostConfig(engine="mine", plugin_timeout_seconds=0.05)
+
+    assert load_engine(config, bundled=tmp_path / "bundled").engine.name == "compressor"
+
+    (record,) = caplog.records
+    assert "longer than 0.05 s to load" in record.getMessage()
+
+
+def test_nobody_gets_a_module_that_another_thread_still_imports(tmp_path: Path, gate: Any) -> None:
+    write(tmp_path / "bundled/mine", HELD_UP.format(name="mine"))
+    with ThreadPoolExecutor(1) as executor:
+        first = executor.submit(load_plugin, "mine", home=None, bundled=tmp_path / "bundled", timeout_seconds=60)
+        gate.entered.wait(60)
+
+        with pytest.raises(PluginError, match="longer than"):
+            load_plugin("mine", home=None, bundled=tmp_path / "bundled", timeout_seconds=0.05)
+
+        gate.opened.set()
+        assert first.result().engine.name == "mine"
 
 
 def test_a_second_engine_is_refused(caplog: pytest.LogCaptureFixture) -> None:
