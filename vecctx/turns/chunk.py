@@ -43,7 +43,9 @@ def _weights(text: str, start: int = 0, end: int | None = None) -> Iterator[tupl
 
 
 def _best_cut(text: str, start: int, end: int) -> int:
-    middle = (start + end) // 2
+    before = text[start:end]
+    first = start + len(before) - len(before.lstrip())
+    middle = max((start + end) // 2, first + 1)  # a gap before the first word would leave a chunk without any
     best: dict[int, int] = {}
     for match in _BREAK.finditer(text, middle, end):
         best[_rank(match[0])] = match.end()

@@ -10,7 +10,7 @@ from vecctx.turns.content import call_names, calls_of, text_of_content
 from vecctx.values import Row
 
 _FENCE = re.compile(
-    r"<\s*memory-context\s*>(?:(?!<\s*memory-context\s*>).)*?</\s*memory-context\s*>", re.IGNORECASE | re.DOTALL
+    r"<\s*memory-context\s*>(?:(?!<\s*memory-context\s*>).)*?<\s*/\s*memory-context\s*>", re.IGNORECASE | re.DOTALL
 )
 """Hosts put what their memory remembers into the last user message, anew for each request."""
 _SUMMARY_PREFIXES = (

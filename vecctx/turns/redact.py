@@ -10,8 +10,8 @@ _MARK = "[redacted]"
 _SHAPES = re.compile(
     # Of a key that is cut off, what looks like its body; a mention of its first line is no key.
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?:(?!-----).)*-----END [A-Z ]{0,30}PRIVATE KEY-----"
-    r"|(?:\s|\\[nr]|Proc-Type: [^\n\\]{1,40}|DEK-Info: [^\n\\]{1,80}){0,8}[A-Za-z0-9+/=]{16,}"
-    r"(?:\s|\\[nr]|[A-Za-z0-9+/=])*)"
+    r"|(?:\s|\\{1,8}[nr]|Proc-Type: [^\n\\]{1,40}|DEK-Info: [^\n\\]{1,80}){0,8}[A-Za-z0-9+/=]{16,}"
+    r"(?:\s|\\{1,8}[nr]|[A-Za-z0-9+/=])*)"
     r"|\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}"
     r"|\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{40,}|\bglpat-[A-Za-z0-9_-]{16,}"
     r"|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}"
@@ -26,12 +26,15 @@ _STRONG = (
     r"|refresh[_-]?token|private[_-]?key|bot[_-]?token)"
 )
 _WEAK = r"(?:(?<![A-Za-z0-9])|(?<=_)|(?<=-))(?:token|credentials?)(?![A-Za-z0-9])"
-_SEPARATOR = r"(?P<after>[A-Za-z0-9_]{0,40})(?:\\{0,4}[\"'])?\s*(?:=>|:=|=|:)\s*"
+_SEPARATOR = r"(?P<after>[A-Za-z0-9_]{0,40})(?:\\{0,15}[\"'])?\s*(?:=>|:=|=|:)\s*"
+_VALUE = (
+    r"(?:(?P<quote>\\{0,15}[\"'])(?P<quoted>[^\n]{4,4096}?)(?<!\\)(?P=quote)"
+    r"|(?P<bare>(?![$<{\[(%])[^\s\"'`,;\\]{5,}[^\s\"'`,;\\)}\]>.:!?]))"
+)
 # By name: the value of what calls itself a secret. A value that is a reference ($VAR, <placeholder>) is no secret.
-_NAMED = re.compile(
-    rf"(?P<name>(?:(?P<strong>{_STRONG})|{_WEAK}){_SEPARATOR})"
-    r"(?:(?P<quote>\\{0,4}[\"'])(?P<quoted>[^\n]{4,4096}?)(?<!\\)(?P=quote)"
-    r"|(?P<bare>(?![$<{\[(%])[^\s\"'`,;\\]{5,}[^\s\"'`,;\\)}\]>.:!?]))",
+_NAMED = re.compile(rf"(?P<name>(?:(?P<strong>{_STRONG})|{_WEAK}){_SEPARATOR}){_VALUE}", re.IGNORECASE)
+_FLAG = re.compile(
+    rf"(?P<name>(?<![\w-])--[a-z-]{{0,30}}(?:(?P<strong>{_STRONG})|token)[ =]){_VALUE}",
     re.IGNORECASE,
 )
 _LINE = re.compile(
@@ -40,11 +43,6 @@ _LINE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of its own may hold a pass phrase, spaces and all; one that ends like a sentence is prose."""
-_FLAG = re.compile(
-    r"(?P<name>--[a-z-]{0,30}(?:(?P<strong>password|passwd|passphrase|secret|api-?key)|token)[ =](?P<quote>[\"']?))"
-    r"(?P<bare>(?![$<{\[(%-])[^\s\"'`,;\\]{6,})",
-    re.IGNORECASE,
-)
 _BEARER = re.compile(r"(?P<name>\b(?:bearer|basic)\s+)(?P<bare>[A-Za-z0-9+/_.=~-]{16,})", re.IGNORECASE)
 _IN_ADDRESS = re.compile(
     r"(?P<name>\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,200}:)(?P<bare>[^\s/@]{3,})(?=@)", re.IGNORECASE
