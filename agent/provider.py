@@ -5,6 +5,8 @@ import json
 import re
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from .errors import ContextOverflowError, ProviderError
@@ -18,6 +20,9 @@ _OVERFLOW_WORDS = (
     "prompt is too long",
 )
 _WINDOW = re.compile(r"(?:maximum|max|limit|window|length)\D{0,40}?(\d{4,8})")
+
+
+_LONGEST_ERROR_BYTES = 65_536
 
 
 class ModelClient(Protocol):
@@ -43,30 +48,84 @@ class OpenAIClient:
 
     def complete(self, body: dict[str, Any]) -> dict[str, Any]:
         """The endpoint's response to a chat-completions body."""
+        with self.opened(body) as response:
+            return whole_answer(response.read())
+
+    @contextmanager
+    def opened(self, body: dict[str, Any]) -> Iterator[http.client.HTTPResponse]:
+        """The endpoint's response, to be read inside `with`; what goes wrong there is a ProviderError too."""
         headers = {"Content-Type": "application/json"}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
         request = urllib.request.Request(self._url, json.dumps(body).encode(), headers)  # noqa: S310 - checked above
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_seconds) as response:  # noqa: S310 - the same
-                answer = json.load(response)
+                yield response
         except urllib.error.HTTPError as error:
             with error:
-                raise error_for(error.code, error.read().decode(errors="replace")) from error
+                raise error_for(error.code, _text_of(error)) from error
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise ProviderError(f"{self._url}: {error}", is_retryable=True) from error
-        if not isinstance(answer, dict):
-            raise ProviderError(f"{self._url}: the answer is no JSON object")
-        return answer
+            raise ProviderError(f"{self._url}: {self._problem(error)}", is_retryable=True) from error
+
+    def _problem(self, error: Exception) -> str:
+        """What the network did, in a few words."""
+        cause = getattr(error, "reason", error)
+        if isinstance(cause, TimeoutError):
+            return f"no answer within {self._timeout_seconds:g} s"
+        if isinstance(cause, http.client.IncompleteRead | http.client.RemoteDisconnected | ConnectionResetError):
+            return "the connection was closed half way"
+        return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+
+
+def whole_answer(content: bytes) -> dict[str, Any]:
+    """The JSON object that an endpoint answered with.
+
+    Raises:
+        ProviderError: it is none.
+    """
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        shown = shorten(content.decode(errors="replace")) or "nothing"
+        raise ProviderError(f"the endpoint answered with malformed JSON: {shown}", is_retryable=True) from error
+    if not isinstance(answer, dict):
+        raise ProviderError("the endpoint answered with JSON that is no object")
+    return answer
 
 
 def error_for(status: int, text: str) -> ProviderError:
     """The error that an HTTP answer stands for."""
-    lowered = text.lower()
+    lowered, reason = text.lower(), _reason(text)
     if status == 413 or (status == 400 and any(words in lowered for words in _OVERFLOW_WORDS)):  # noqa: PLR2004 - HTTP
         window = _WINDOW.search(lowered)
-        return ContextOverflowError(text, window_tokens=int(window[1]) if window else None)
-    return ProviderError(f"HTTP {status}: {text}", status=status, is_retryable=status in _RETRYABLE)
+        return ContextOverflowError(reason, window_tokens=int(window[1]) if window else None)
+    phrase = http.client.responses.get(status, "")
+    told = f"HTTP {status} {phrase}".rstrip() + (f": {reason}" if reason else "")
+    return ProviderError(told, status=status, is_retryable=status in _RETRYABLE)
+
+
+def shorten(text: str, characters: int = 200) -> str:
+    """A text as one line of at most about so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= characters else f"{line[:characters]}…"
+
+
+def _reason(text: str) -> str:
+    """The sentence in an error body: its message where it is the usual JSON, else how it begins."""
+    try:
+        error = json.loads(text)["error"]
+        message = error["message"] if isinstance(error, dict) else error
+    except (ValueError, RecursionError, KeyError, TypeError):
+        message = text
+    return shorten(str(message))
+
+
+def _text_of(error: urllib.error.HTTPError) -> str:
+    """What an error answer says; nothing where it breaks off."""
+    try:
+        return error.read(_LONGEST_ERROR_BYTES).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return ""
 
 
 def message_of(response: dict[str, Any]) -> dict[str, Any]:
