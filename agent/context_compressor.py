@@ -10,6 +10,7 @@ from .context_engine import ContextEngine, Message
 from .errors import ProviderError
 from .messages import calls_of, copy_rows, estimate_tokens, pair_tool_rows, text_of, units
 from .provider import ModelClient, OpenAIClient
+from .thresholds import resolve_model_threshold as resolve_model_threshold  # noqa: PLC0414 - some engines look for it here
 
 logger = logging.getLogger(__name__)
 

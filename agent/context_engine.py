@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
+from .thresholds import resolve_model_threshold as resolve_model_threshold  # noqa: PLC0414 - engines import it from here
+
 Message: TypeAlias = dict[str, Any]
 """A chat message in the OpenAI format; durable rows carry more keys (`message_uid`, `timestamp`, ...)."""
 
@@ -32,7 +34,7 @@ class ContextEngine(ABC):
     protect_first_n: int = 3
     protect_last_n: int = 6
     model_thresholds: Mapping[str, float] | None = None
-    """`threshold_percent` for models by a part of their name; the longest part that fits wins."""
+    """`threshold_percent` for models by a part of their name, as `resolve_model_threshold` reads it."""
     awaiting_real_usage_after_compression: bool = False
     """Set by the host when it compacted; the engine clears it in `update_from_response`."""
 
@@ -148,10 +150,10 @@ class ContextEngine(ABC):
         api_mode: str = "",
     ) -> None:
         """The model and its window are known or have changed."""
-        del base_url, api_key, provider, api_mode
+        del base_url, api_key, api_mode
         own = vars(self).setdefault("_config_threshold_percent", self.threshold_percent)
         self.context_length = context_length
-        self.threshold_percent = self._threshold_for(model, own)
+        self.threshold_percent = resolve_model_threshold(model, self.model_thresholds, own, provider)
         self.threshold_tokens = int(context_length * self.threshold_percent)
 
     def on_session_start(self, session_id: str, **details: Any) -> None:  # noqa: ANN401 - the host's details grow
@@ -186,8 +188,3 @@ class ContextEngine(ABC):
             "context_length": self.context_length,
             "compression_count": self.compression_count,
         }
-
-    def _threshold_for(self, model: str, otherwise: float) -> float:
-        """The share for this model, by the longest part of its name that is configured."""
-        fitting = [part for part in self.model_thresholds or {} if part in model]
-        return (self.model_thresholds or {})[max(fitting, key=len)] if fitting else otherwise
