@@ -33,6 +33,8 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PART = re.compile(r"[^\W_]+")
 _TRIMMED = ".,;:!?\"'()[]{}<>“”‘’…*`~|、。，！？；：（）「」"
+_SHORT_FORM = re.compile(r"'(?:s|ll|ve|re|d|m)$|^\w+n't$")
+"""What English writes short: "she'll" is about her, and "don't" about nothing."""
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("s", ""))
 _SHORTEST_STEM = 3
 
@@ -49,11 +51,7 @@ class Words:
 
 def terms(text: str) -> tuple[str, ...]:
     """The terms of a text, in order, repeats included: word stems, identifiers with their parts, character pairs."""
-    plain = unicodedata.normalize("NFKC", text).lower().replace("’", "'")
-    found: list[str] = []
-    for match in _TOKEN.finditer(plain):
-        found += _pairs(match[0]) if _IS_UNSPACED.match(match[0]) else _words(match[0])
-    return tuple(found)
+    return tuple(term for token in _tokens(text) for term in _terms_of(token))
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -65,7 +63,10 @@ def query_terms(text: str) -> tuple[str, ...]:
 
 def asks_something(text: str) -> bool:
     """Whether a message has a word to search by: "ok", "thanks, continue" and "继续" have none."""
-    return any(term not in _small_terms() for term in terms(text))
+    return any(
+        token not in SMALL_TALK and any(term not in _small_terms() for term in _terms_of(token))
+        for token in _tokens(text)
+    )
 
 
 def weight(question: str) -> float:
@@ -98,7 +99,18 @@ def _ranked(scores: Mapping[str, Mapping[int, float]], chunk_count: int, limit: 
 
 @cache
 def _small_terms() -> frozenset[str]:
-    return frozenset(term for word in SMALL_TALK for term in terms(word))
+    """The terms of small words; those of a longer phrase are not small alone ("no problem" is, "problem" is not)."""
+    found = [terms(word) for word in SMALL_TALK]
+    return frozenset(one[0] for one in found if len(one) == 1)
+
+
+def _tokens(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", text).lower().replace("’", "'")
+    return [match[0] for match in _TOKEN.finditer(plain)]
+
+
+def _terms_of(token: str) -> list[str]:
+    return _pairs(token) if _IS_UNSPACED.match(token) else _words(token)
 
 
 def _pairs(run: str) -> list[str]:
@@ -107,7 +119,7 @@ def _pairs(run: str) -> list[str]:
 
 def _words(token: str) -> list[str]:
     """A plain word's stem; or an identifier as a whole and in its parts, so that `my-proxy` finds itself first."""
-    whole = token.strip(_TRIMMED).removesuffix("'s")
+    whole = _SHORT_FORM.sub("", token.strip(_TRIMMED))
     parts = _PART.findall(whole)
     if parts == [whole]:
         return _word(whole)
