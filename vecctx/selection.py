@@ -18,8 +18,8 @@ from vecctx.turns.group import call_ids, past_turns
 from vecctx.turns.identity import key_of
 from vecctx.values import Budget, Candidate, Hit, Mark, PastTurn, Place, Quote, Row, Scored, Selection, Spot
 
-HITS = 400
-"""Chunks asked of each arm: about two hundred messages."""
+HITS = 1500
+"""Chunks asked of each arm: more than its list takes, so that what the other arm listed has a score here too."""
 BESIDE_CHARACTERS = 900
 """Of a long message that stands beside a hit, its beginning may be quoted."""
 END_CHARACTERS = 400
@@ -211,7 +211,8 @@ def _plan(
         usable = []  # a host could not merge the block with such a message, and two user messages would stand in a row
     picked = fill.pick(usable, room - recent.tokens - overhead)
     recent = fill.recent(turns, cost, room - picked.tokens - overhead * bool(picked.quotes), recent.tokens)
-    quotes = _fitted([q for q in picked.quotes if q.message.key not in _keys(frame, recent)], frame, recent, ask, parts)
+    kept_keys = _keys(frame, recent)
+    quotes = _fitted([q for q in picked.quotes if q.message.key not in kept_keys], frame, recent, ask, parts)
     lost = [_mark(candidate, reason) for candidate, reason in picked.lost[:SHOWN_LOSSES]]
     recalled = tuple(_mark(quote.candidate, quote.candidate.reason, quote) for quote in quotes)
     return Plan(recent.spans, render.block(quotes), recalled, tuple(lost), notes)

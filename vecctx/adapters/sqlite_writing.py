@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 
 from vecctx.adapters.sqlite_reading import conversation_of, find_embedder
@@ -188,7 +188,7 @@ def record_selection(connection: sqlite3.Connection, selection: Selection, now: 
     """Write what was sent and why, and let go of the oldest ones; gives its number."""
     created_at = now if selection.created_at is None else selection.created_at
     # ASCII JSON holds any string, also what SQLite cannot; scores may still be numpy's numbers.
-    record = json.dumps(asdict(replace(selection, created_at=created_at, selection_id=None)), default=float)
+    record = json.dumps(replace(selection, created_at=created_at, selection_id=None), default=_plain)
     added = connection.execute(
         "INSERT INTO selections (conversation_id, turn_key, record) VALUES (?, ?, ?)",
         (selection.conversation_id, to_database(selection.turn_key), record),
@@ -199,6 +199,11 @@ def record_selection(connection: sqlite3.Connection, selection: Selection, now: 
         (selection.conversation_id, NEWEST_SELECTIONS),
     )
     return _number_given(added)
+
+
+def _plain(value: object) -> object:
+    """A frozen value as its fields; asdict() would copy each of them deeply, which costs as much as the selection."""
+    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else float(value)  # type: ignore[arg-type]  # numpy's numbers, or json says what it cannot take
 
 
 def _number_given(added: sqlite3.Cursor) -> int:

@@ -19,32 +19,30 @@ def best_of(hits: Sequence[Hit], places: Mapping[int, Place]) -> dict[Spot, floa
 
 
 def fuse(meaning: Mapping[Spot, float], words: Mapping[Spot, float], lexical_weight: float) -> tuple[Scored, ...]:
-    """Messages of either list, best first, ties by where they stand.
+    """Messages at the top of either list, best first, ties by where they stand.
 
-    score = w * words / max(words) + (1 - w) * (meaning - min) / (max - min), each 0 where its list lacks the message.
+    score = w * words / max(words) + (1 - w) * (meaning - min) / (max - min), each 0 where an arm did not find the
+    message at all. A message that only one list has at its top keeps its score of the other: LoCoMo +1.6 at 1000.
     On LoCoMo and BEAM as good as or better than reciprocal ranks, since the distances between scores count.
     """
-    meaning, words = _longest(meaning), _longest(words)
+    union = _top(meaning) | _top(words)
     peak = max(words.values(), default=1.0) or 1.0
-    low, high = min(meaning.values(), default=0.0), max(meaning.values(), default=0.0)
-    span = max(high - low, 1e-9)
+    close = [meaning[spot] for spot in union if spot in meaning] or [0.0]
+    low, span = min(close), max(max(close) - min(close), 1e-9)
     scored = [
         Scored(
             spot=spot,
             score=lexical_weight * words.get(spot, 0.0) / peak
-            + (1 - lexical_weight) * (meaning.get(spot, low) - low) / span,
+            + (1 - lexical_weight) * max(0.0, meaning.get(spot, low) - low) / span,
             dense=meaning.get(spot),
             lexical=words.get(spot),
-            reason="meaning and words"
-            if spot in meaning and spot in words
-            else "meaning"
-            if spot in meaning
-            else "words",
+            reason=" and ".join(name for name, found in (("meaning", meaning), ("words", words)) if spot in found),
         )
-        for spot in meaning.keys() | words.keys()
+        for spot in union
     ]
     return tuple(sorted(scored, key=lambda one: (-round(one.score, 6), one.spot)))
 
 
-def _longest(scores: Mapping[Spot, float]) -> dict[Spot, float]:
-    return dict(sorted(scores.items(), key=lambda pair: (-round(pair[1], 6), pair[0]))[:LIST_LENGTH])
+def _top(scores: Mapping[Spot, float]) -> set[Spot]:
+    best = sorted(scores.items(), key=lambda pair: (-round(pair[1], 6), pair[0]))
+    return {spot for spot, _ in best[:LIST_LENGTH]}
