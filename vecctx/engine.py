@@ -15,7 +15,7 @@ from vecctx.pack.limit import limit
 from vecctx.selection import Ask, Sent, select
 from vecctx.settings import Settings, home_folder, load_settings
 from vecctx.summarizer import built_in_summarizer, taken_by
-from vecctx.turns import align
+from vecctx.turns import align, identity
 from vecctx.values import Budget, Row, Selection
 
 if TYPE_CHECKING:
@@ -44,7 +44,12 @@ class _Session:
     """Completed turns were seen: an empty transcript now is somebody else's."""
     entry: Ledger = field(default_factory=Ledger)
     selection: Selection | None = None
+    """What went out for the last request; None where the host sent it as it was."""
+    open_tokens: int = 0
+    """Size of that request while its turn goes on; 0 when the turn is over, or compacted."""
     overhead_tokens: int = 0
+    is_behind: bool = False
+    """The last hand-over could not be stored; the next one brings it again."""
 
 
 class VecctxEngine(ContextEngine):
@@ -89,11 +94,11 @@ class VecctxEngine(ContextEngine):
         """Read the settings, open the store, and serve this session; a compaction's new session joins the old one."""
         home = details.get("hermes_home")
         self._home = Path(home) if home else self._home or home_folder()
-        parent = details.get("old_session_id")
+        parent = details.get("old_session_id") if details.get("boundary_reason") in _GOES_ON else None
         is_same = session_id == self._session.session_id or (parent and parent == self._session.session_id)
         before = self._session if is_same else _Session()
         self._bind(replace(before, session_id=session_id, parent_id=parent, conversation_id=None, is_fork=False))
-        self._session.owner = str(details.get("user_id") or "")
+        self._session.owner = str(details.get("user_id") or before.owner)
         self._session.has_history = False
         with self._guard("start", self._stand_aside):
             self._settings = load_settings(self._home)
@@ -115,8 +120,10 @@ class VecctxEngine(ContextEngine):
 
     def on_session_end(self, session_id: str, messages: list[dict[str, Any]]) -> None:
         """Store what was missed. Every compaction ends a session, so nothing is closed here."""
-        if messages and session_id in ("", self._session.session_id):
-            self._store(messages, is_live=False)
+        session = self._session
+        if session_id and session_id != session.session_id:  # a host may serve a session that it never told us of
+            session = _Session(session_id=session_id, owner=session.owner, is_fork=session.is_fork)
+        self._store(messages, session, is_live=False)
         if self._opened is not None:
             with self._guard("session end"):
                 self._opened.parts.index.save()
@@ -130,7 +137,8 @@ class VecctxEngine(ContextEngine):
         **meta: Any,  # noqa: ANN401, ARG002 - a failed or interrupted turn was said all the same
     ) -> None:
         """Store the turn; committed when this returns, embedded soon after."""
-        self._store(messages, is_live=True)
+        self._session.open_tokens = 0
+        self._store(messages, self._session, is_live=True)
 
     def select_context(
         self,
@@ -145,9 +153,11 @@ class VecctxEngine(ContextEngine):
         with self._guard("select"):
             if self.problem is None:
                 sent = self._select(request_messages, conversation_messages, incoming_message, budget_tokens)
+        self._session.selection = sent.selection if sent else None
+        self._session.open_tokens = sent.selection.used_tokens if sent else 0
         if sent is None:
             return None
-        self._session.entry, self._session.selection = sent.entry, sent.selection
+        self._session.entry = sent.entry
         return sent.messages
 
     def _select(
@@ -159,8 +169,10 @@ class VecctxEngine(ContextEngine):
         parts = self._open().parts
         parts = wiring.with_counter(parts, wiring.counter_for(self.model, self._settings))
         past = align.past_rows(request, conversation, split)
-        conversation_id = self._locate(past)
-        self._store(past, is_live=False)
+        conversation_id = self._parent_of_fork(past) if self._session.is_fork else self._locate(past, self._session)
+        if conversation_id is None:
+            return None
+        self._store(past, self._session, is_live=False)
         ask = Ask(
             request=request,
             conversation=conversation,
@@ -204,18 +216,17 @@ class VecctxEngine(ContextEngine):
             self._session.overhead_tokens = min(max(self._session.overhead_tokens, unseen, 0), most)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
-        """Whether the last selection was too large for the window, as when a single turn outgrows it.
+        """Whether the open turn's last request was too large for the window: a single turn has outgrown it.
 
         The host's number is the size of the history, which selection leaves out; it counts only where the host
         never asks for a selection.
         """
         if not self.threshold_tokens:
             return False
-        if self._session.selection is None:
-            size = prompt_tokens if isinstance(prompt_tokens, int) else 0
-            return not _HOST_SELECTS and size >= self.threshold_tokens
-        size = self._session.selection.used_tokens + self._session.overhead_tokens
-        return size >= self.threshold_tokens
+        if not _HOST_SELECTS:
+            return isinstance(prompt_tokens, int) and prompt_tokens >= self.threshold_tokens
+        size = self._session.open_tokens
+        return bool(size) and size + self._session.overhead_tokens >= self.threshold_tokens
 
     def compress(
         self,
@@ -234,7 +245,7 @@ class VecctxEngine(ContextEngine):
             shorter = summarize(messages, **taken_by(summarize, wanted)) or messages
         if shorter is not messages:
             self.compression_count += 1
-            self._session.entry, self._session.selection = Ledger(), None
+            self._session.entry, self._session.open_tokens = Ledger(), 0
         return shorter
 
     def update_model(  # noqa: PLR0917 - the contract's order
@@ -262,10 +273,12 @@ class VecctxEngine(ContextEngine):
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **context: Any) -> str:  # noqa: ANN401, ARG002
         """The result of a tool, as JSON; an error is an answer too."""
+        if self.problem is not None:
+            return tools.error(self.problem)
         answer = tools.error("the store cannot be read now")  # what stays where the guard caught something
         with self._guard(f"tool {name}"):
             conversation_id = self._session.conversation_id
-            scope = () if conversation_id is None or self.problem else self._scope(conversation_id)
+            scope = () if conversation_id is None else self._scope(conversation_id)
             answer = tools.call(name, args, scope, self._open().parts)
         return answer
 
@@ -285,11 +298,14 @@ class VecctxEngine(ContextEngine):
         }
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until all that was handed over is durable and searchable, for other processes too."""
+        """Wait until all that was handed over is durable and searchable, for other processes too.
+
+        False where it is not: time ran out, the model failed, the last turn could not be stored.
+        """
         is_done = False
         with self._guard("flush"):
             is_done = self._opened is None or self._opened.flush(timeout_seconds)
-        return is_done
+        return is_done and not self._session.is_behind and self.problem is None
 
     def close(self) -> None:
         """Give back the shared parts; the last engine of a store closes it. May be called twice."""
@@ -300,8 +316,8 @@ class VecctxEngine(ContextEngine):
     def clone_for_agent(self) -> Self:
         """An engine for another agent: the same settings and model, its own session, the same store."""
         clone = type(self)(self.context_length)
-        for key in _POLICY:
-            setattr(clone, key, getattr(self, key))
+        own = vars(self)
+        vars(clone).update({key: own[key] for key in _POLICY if key in own})
         return clone
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -337,28 +353,30 @@ class VecctxEngine(ContextEngine):
             self._give_back = weakref.finalize(self, self._opened.close)
         return self._opened
 
-    def _store(self, rows: Sequence[Row], *, is_live: bool) -> None:
+    def _store(self, rows: Sequence[Row], session: _Session, *, is_live: bool) -> None:
         """Hand a transcript of completed turns to the write path."""
-        if self._session.is_fork or self.problem is not None or not rows:
+        if session.is_fork or self.problem is not None or not rows:
             return
+        session.is_behind = True
         with self._guard("store"):
             opened = self._open()
             parts = opened.parts
             stored = ingest.ingest(
                 rows,
-                self._locate(rows),
+                self._locate(rows, session),
                 store=parts.store,
                 counter=parts.counter,
                 redacts=self._settings.redact,
                 said_at=parts.clock.now() if is_live else None,
             )
-            self._session.has_history = True
+            session.has_history = session.has_history or not all(map(identity.is_synthetic, rows))
+            session.is_behind = False
             if stored.message_ids:
                 opened.worker.wake()
 
-    def _locate(self, rows: Sequence[Row]) -> int:
+    def _locate(self, rows: Sequence[Row], session: _Session) -> int:
         """The conversation of these rows; opened if it is new."""
-        store, session = self._open().parts.store, self._session
+        store = self._open().parts.store
         expected = store.conversation_of(session.owner, session.session_id)
         is_fresh = not session.has_history
         found = ingest.locate(rows, expected, owner=session.owner, store=store, is_fresh=is_fresh)
@@ -368,6 +386,12 @@ class VecctxEngine(ContextEngine):
         session.conversation_id = found
         return found
 
+    def _parent_of_fork(self, rows: Sequence[Row]) -> int | None:
+        """The conversation that a fork reviews; None where nobody stored it."""
+        store, session = self._open().parts.store, self._session
+        session.conversation_id = ingest.holder(rows, None, owner=session.owner, store=store)
+        return session.conversation_id
+
     def _scope(self, conversation_id: int) -> tuple[int, ...]:
         if self._settings.scope == "conversation":
             return (conversation_id,)
@@ -375,8 +399,12 @@ class VecctxEngine(ContextEngine):
         return self._open().parts.store.conversations_of(owner)
 
 
+_GOES_ON = (None, "", "compression")
+"""Reasons of a start behind which the old session's conversation goes on; any other begins a new one."""
 _POLICY = (
     "threshold_percent",
+    "_config_threshold_percent",
+    "_base_threshold_percent",
     "threshold_tokens",
     "model_thresholds",
     "protect_first_n",

@@ -18,6 +18,8 @@ SEAM_ROWS = 8
 """So many rows in a row tell where a transcript goes on from the store, unless the same run happened before."""
 SEAM_WINDOW = 512
 """How far from the end of transcript and store the seam is looked for before the whole of both is lined up."""
+SEAM_NEAR = 64
+"""The same where rows have no uids and it is only asked whether they go on from a conversation."""
 EMBED_BATCH = 32
 """Chunks embedded between two commits: about a quarter of a second of work that a crash can cost."""
 
@@ -68,16 +70,29 @@ def locate(rows: Sequence[Row], expected: int | None, *, owner: str, store: Stor
     """
     if expected is None or not store.known(expected, 1):
         return expected
-    talk = [row for row in rows if not identity.is_synthetic(row)]
-    if not talk:
+    if all(map(identity.is_synthetic, rows)):
         return expected if is_fresh else None
+    return holder(rows, expected, owner=owner, store=store)
+
+
+def holder(rows: Sequence[Row], expected: int | None, *, owner: str, store: Store) -> int | None:
+    """The conversation that holds these rows, `expected` before others; None if none holds enough of them."""
+    talk = [row for row in rows if not identity.is_synthetic(row)]
     sample = [keyed(row) for row in (*talk[: SEAM_ROWS // 2], *talk[-SEAM_ROWS:])]
     uids = {row.uid for row in sample if row.uid}
     keys = {row.key for row in sample if not row.uid}
+    if expected is not None and not uids and _goes_on(talk[-SEAM_NEAR:], store.known(expected, SEAM_ROWS // 2)):
+        return expected  # its new rows are not held yet; that another one holds the same "ok" means nothing
     held = store.holding(owner, sorted(uids), sorted(keys))
     enough = min(2, len(uids) + len(keys))
     best = max(held, key=lambda found: (held[found], found == expected, found), default=None)
     return best if best is not None and held[best] >= enough else None
+
+
+def _goes_on(rows: Sequence[Row], newest: Sequence[Known]) -> bool:
+    """Whether the newest stored rows stand together among these."""
+    run, keys = [row.key for row in newest], list(map(identity.key_of, rows))
+    return bool(run) and any(keys[start : start + len(run)] == run for start in range(len(keys) - len(run) + 1))
 
 
 def name_of_stranger(session_id: str, rows: Sequence[Row]) -> str:
