@@ -1,6 +1,6 @@
 """Settings: defaults, and errors that name what is wrong and what is right."""
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,16 @@ WRONG: dict[str, list[Any]] = {
 
 
 def test_the_defaults_are_right_and_documented_here() -> None:
-    assert Settings() == parse_settings({}) == Settings(32_000, "conversation", redact=True, deadline_ms=1500)
+    assert Settings() == parse_settings({})
+    assert asdict(Settings()) == {
+        "budget_tokens": 32_000,
+        "scope": "conversation",
+        "redact": True,
+        "deadline_ms": 1500,
+        "model": "default",
+        "image_tokens": 1600,
+        "store": "",
+    }
     assert RIGHT.keys() == WRONG.keys() == {field.name for field in fields(Settings)}
 
 

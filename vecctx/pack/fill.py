@@ -126,7 +126,7 @@ def _quote(candidate: Candidate, room: int) -> Quote:
     start, end = candidate.best
     share = (end - start) / max(1, len(text))
     tokens = math.ceil(candidate.message.tokens * share * 1.25)  # dense parts of a text have more tokens than the mean
-    return replace(whole, start=start, end=end, tokens=tokens + _overhead(text[start:end]))
+    return replace(whole, start=start, end=end, tokens=min(whole.tokens, tokens + _overhead(text[start:end])))
 
 
 def _overhead(text: str) -> int:

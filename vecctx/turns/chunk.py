@@ -18,7 +18,7 @@ def chunk(text: str, limit: int = CHUNK_PIECES) -> tuple[tuple[int, int], ...]:
     """
     if not text.strip():
         return ()
-    bounds, start, weight, last = [], 0, 0, 0
+    bounds, start, weight = [], 0, 0
     for position, pieces in _weights(text):
         if weight + pieces > limit and position > start:
             cut = _best_cut(text, start, position)
@@ -26,10 +26,7 @@ def chunk(text: str, limit: int = CHUNK_PIECES) -> tuple[tuple[int, int], ...]:
             weight = sum(pieces for _, pieces in _weights(text, cut, position))
             start = cut
         weight += pieces
-        last = position
-    if last >= start and text[start:].strip():
-        bounds.append((start, len(text)))
-    return tuple(bounds)
+    return (*bounds, (start, len(text)))
 
 
 def _weights(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:

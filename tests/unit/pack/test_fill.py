@@ -77,6 +77,14 @@ def test_where_all_fit_all_go() -> None:
     assert len(pick([candidate(n) for n in range(5)], 1000).quotes) == 5
 
 
+def test_what_just_fits_goes() -> None:
+    """A message that took nearly all of the room was reckoned as a part, and dearer than the whole."""
+    needed = pick([candidate()], 1000).tokens
+
+    assert len(pick([candidate()], needed).quotes) == 1
+    assert pick([candidate()], needed - 1).quotes == ()
+
+
 def test_two_short_messages_go_before_a_long_one_with_a_slightly_better_score() -> None:
     picked = pick([candidate(1, 800, 1.0), candidate(2, 90, 0.9), candidate(3, 90, 0.9)], 2100)
 

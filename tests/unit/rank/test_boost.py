@@ -20,6 +20,13 @@ def test_nothing_stands_before_the_first_message() -> None:
     assert min(position for _, position in lend({(1, 0): 1.0})) == 0
 
 
+def test_the_first_message_gets_its_share_too() -> None:
+    near, far = NEAR_WEIGHTS
+
+    assert lend({(1, 1): 1.0})[1, 0] == near
+    assert lend({(1, 2): 1.0})[1, 0] == far
+
+
 def test_conversations_do_not_lend_to_each_other() -> None:
     assert {conversation for conversation, _ in lend({(2, 5): 1.0})} == {2}
 

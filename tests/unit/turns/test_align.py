@@ -111,6 +111,7 @@ def test_past_rows_are_all_before_the_current_turn_also_those_that_were_not_sent
 
     assert list(past_rows(request, conversation, Split(1, 3))) == conversation[:3]
     assert list(past_rows(request, None, Split(1, 3))) == request[1:3]
+    assert list(past_rows([SYSTEM, user("a"), *weird.batch(1)], [user("a")], Split(1, 1))) == []
 
 
 # unseen

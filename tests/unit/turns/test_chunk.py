@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import weird
@@ -27,6 +27,8 @@ def pieces(text: str) -> int:
 
 
 @given(TEXTS, st.integers(1, 40))
+@example("\r\r00", 1)
+@example("  \n a b", 1)
 def test_chunks_cover_the_text_in_order_and_without_gaps(text: str, limit: int) -> None:
     bounds = chunk(text, limit)
 
@@ -62,6 +64,10 @@ def test_blank_text_has_no_chunk(text: str) -> None:
         ("one two three four, five six. seven eight nine ten", "one two three four, five six. "),
         ("one two three four five six, seven eight nine ten", "one two three four five six, "),
         ("one two three four five six seven eight nine ten", "one two three four five six seven eight "),
+        ("one two three four. five, six seven eight nine ten", "one two three four. "),
+        ("one two three four five\n\nsix\nseven eight nine ten", "one two three four five\n\n"),
+        ("one two three four\nfive, six seven eight nine ten", "one two three four\n"),
+        ("one two three four five, six seven eight nine ten", "one two three four five, "),
         ("一二三四五六。七八九十", "一二三四五六。"),
     ],
 )

@@ -173,6 +173,7 @@ UNSOUND = {
     "a call without result": [user(), calls(call("a")), assistant()],
     "a call at the end": [user(), calls(call("a"))],
     "a result without call": [user(), result("a")],
+    "a result of nothing": [user(), calls(call("a")), result("a", None)],
     "two results of one call": [user(), calls(call("a")), result("a"), result("a")],
     "a word between call and result": [user(), calls(call("a")), assistant(), result("a")],
     "six of seven results": [user(), *batch(7)[:-1]],

@@ -39,6 +39,7 @@ def test_the_shape_of_a_text_does_not_change_the_key() -> None:
     assert key_of(user([{"type": "text", "text": "hello"}])) == plain
     assert key_of(user([{"type": "text", "text": "hello", "cache_control": {"type": "ephemeral"}}])) == plain
     assert key_of(user(" hello\n")) == plain
+    assert key_of(user(None)) == key_of(user("")) == key_of({"role": "user"})
 
 
 @pytest.mark.parametrize("fence", [FENCE, FENCE.upper(), FENCE.replace("<", "< "), f"{FENCE}\n{FENCE}"])

@@ -28,6 +28,10 @@ def test_parts_are_kept_with_a_mark_for_media() -> None:
     assert payload_of(row).count("[data]") == 5
 
 
+def test_words_of_any_script_can_be_read_in_it() -> None:
+    assert "昨晚" in payload_of(weird.result(content="昨晚"))
+
+
 def test_words_under_a_data_key_are_kept() -> None:
     row = assistant(
         [{"type": "json", "data": "a plain sentence that is longer than sixty-four characters, with spaces"}]
