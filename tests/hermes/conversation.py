@@ -33,6 +33,8 @@ class Speaker:
     session_id: str = "session-1"
     user_id: str = ""
     history: Sequence[Row] = ()
+    resumes: bool = False
+    """Goes on with what the host stored of this session; only the real one can."""
     engine: str = ""
     """Another engine than the home's, under the same name."""
 

@@ -18,6 +18,8 @@ class HermesHost:
         self._plan, self.rows = plan, list(plan["history"])
         _register(tools)
         state = importlib.import_module("hermes_state").SessionDB()
+        if plan["resumes"]:
+            self.rows = state.get_messages_as_conversation(plan["session_id"], repair_alternation=True)
         agent_class = importlib.import_module("run_agent").AIAgent
         started = time.perf_counter()
         self.agent = agent_class(

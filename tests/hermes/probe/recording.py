@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any, TypeVar
 
 HOOKS = (
@@ -39,7 +40,8 @@ _depth = threading.local()
 
 def recorded(engine_class: type[EngineT], contract: type) -> type[EngineT]:
     """A subclass that notes each call of a hook and changes nothing."""
-    wrapped = {hook: _noting(hook, call) for hook, call in _hooks_of(engine_class, contract)}
+    wrapped: dict[str, Any] = {hook: _noting(hook, call) for hook, call in _hooks_of(engine_class, contract)}
+    wrapped["__module__"] = engine_class.__module__
     return type(engine_class.__name__, (engine_class,), wrapped)
 
 
@@ -52,6 +54,7 @@ def _hooks_of(engine_class: type, contract: type) -> Iterator[tuple[str, Hook]]:
 
 
 def _noting(hook: str, call: Hook) -> Hook:
+    @wraps(call)  # hosts look at the signature to see which keywords they may pass
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(_depth, "value", 0):  # the engine asks itself
             return call(self, *args, **kwargs)
