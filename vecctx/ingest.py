@@ -1,7 +1,8 @@
 """The write path: messages -> turns -> store, and then chunks -> vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from vecctx.ports import Embedder, Store, TokenCounter
 from vecctx.retrieve.dense import passage
@@ -16,10 +17,10 @@ from vecctx.values import Chunk, Known, Message, Row
 
 SEAM_ROWS = 8
 """So many rows in a row tell where a transcript goes on from the store, unless the same run happened before."""
-SEAM_WINDOW = 512
-"""How far from the end of transcript and store the seam is looked for before the whole of both is lined up."""
 SEAM_NEAR = 64
-"""The same where rows have no uids and it is only asked whether they go on from a conversation."""
+SEAM_FAR = 512
+"""How far from the end of transcript and store the seam is looked for, before the whole of both is lined up. Mostly
+it is at the very end, and a history may have a hundred thousand rows."""
 EMBED_BATCH = 32
 """Chunks embedded between two commits: about a quarter of a second of work that a crash can cost."""
 
@@ -46,10 +47,9 @@ def ingest(
     The whole transcript arrives each time: what the store has is passed over, also after a compaction, from a stale
     copy, or when an earlier hand-over was missed. `said_at` is the time of a live turn whose host gives none.
     """
-    talk = [row for row in rows if not identity.is_synthetic(row)]
     while True:
-        newest = store.known(conversation_id, SEAM_WINDOW)
-        fresh = new_rows(talk, newest, conversation_id, store)
+        newest = store.known(conversation_id, SEAM_FAR)
+        fresh = new_rows(rows, newest, conversation_id, store)
         if not fresh:
             return Ingested()
         moment = said_at if is_one_turn(fresh) else None
@@ -77,11 +77,11 @@ def locate(rows: Sequence[Row], expected: int | None, *, owner: str, store: Stor
 
 def holder(rows: Sequence[Row], expected: int | None, *, owner: str, store: Store) -> int | None:
     """The conversation that holds these rows, `expected` before others; None if none holds enough of them."""
-    talk = [row for row in rows if not identity.is_synthetic(row)]
-    sample = [keyed(row) for row in (*talk[: SEAM_ROWS // 2], *talk[-SEAM_ROWS:])]
+    first, last = list(islice(talk_of(rows), SEAM_ROWS // 2)), list(talk_of(rows[-SEAM_NEAR:]))
+    sample = [keyed(row) for row in (*first, *last[-SEAM_ROWS:])]
     uids = {row.uid for row in sample if row.uid}
     keys = {row.key for row in sample if not row.uid}
-    if expected is not None and not uids and _goes_on(talk[-SEAM_NEAR:], store.known(expected, SEAM_ROWS // 2)):
+    if expected is not None and not uids and _goes_on(last, store.known(expected, SEAM_ROWS // 2)):
         return expected  # its new rows are not held yet; that another one holds the same "ok" means nothing
     held = store.holding(owner, sorted(uids), sorted(keys))
     enough = min(2, len(uids) + len(keys))
@@ -97,7 +97,7 @@ def _goes_on(rows: Sequence[Row], newest: Sequence[Known]) -> bool:
 
 def name_of_stranger(session_id: str, rows: Sequence[Row]) -> str:
     """A session name for a transcript that came under another session's name, the same each time it comes."""
-    first = next((identity.key_of(row) for row in rows if not identity.is_synthetic(row)), "empty")
+    first = next((identity.key_of(row) for row in talk_of(rows)), "empty")
     return f"{session_id}#{first}"
 
 
@@ -113,13 +113,20 @@ def embed_pending(store: Store, embedder: Embedder, limit: int = EMBED_BATCH) ->
 def new_rows(rows: Sequence[Row], newest: Sequence[Known], conversation_id: int, store: Store) -> Sequence[Row]:
     """The rows of a transcript that a conversation does not have yet; `newest` are the last ones that it has."""
     if not newest:
-        return rows
-    recent = rows[-SEAM_WINDOW:]
-    end = align.seam(newest, [keyed(row) for row in recent], SEAM_ROWS)
-    if end is not None:
-        return recent[end:]
-    fresh = align.unseen(store.known(conversation_id), [keyed(row) for row in rows])
-    return [rows[number] for number in fresh]
+        return list(talk_of(rows))
+    for window in (SEAM_NEAR, SEAM_FAR):
+        recent = list(talk_of(rows[-window:]))
+        end = align.seam(newest[-window:], [keyed(row) for row in recent], SEAM_ROWS)
+        if end is not None:
+            return recent[end:]
+    talk = list(talk_of(rows))
+    fresh = align.unseen(store.known(conversation_id), [keyed(row) for row in talk])
+    return [talk[number] for number in fresh]
+
+
+def talk_of(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows that somebody said: neither the host's notices and summaries nor our own frames."""
+    return (row for row in rows if not identity.is_synthetic(row))
 
 
 def keyed(row: Row) -> align.Keyed:
