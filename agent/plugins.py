@@ -105,9 +105,9 @@ def load_plugin(name: str, *, home: Path | None, bundled: Path = BUNDLED, timeou
     """
     try:
         return within_seconds(timeout_seconds, "load", functools.partial(_load_plugin, name, home, bundled))
-    except (PluginError, KeyboardInterrupt):
+    except PluginError:
         raise
-    except BaseException as error:  # a plugin is someone else's code, and some of it calls exit()
+    except Exception as error:  # a plugin is someone else's code
         raise PluginError(" ".join(repr(error).split())) from error
 
 
@@ -122,8 +122,10 @@ def within_seconds(seconds: float, task: str, work: Callable[[], T]) -> T:
     def settle() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # it is raised again where the result is waited for
+        except Exception as error:  # it is raised again where the result is waited for
             outcome.set_exception(error)
+        except BaseException as error:  # exit() and Ctrl-C there are not the user's wish here
+            outcome.set_exception(PluginError(repr(error)))
 
     threading.Thread(target=settle, name=f"plugin-{task}", daemon=True).start()
     if not futures.wait([outcome], seconds if seconds > 0 else None).done:
