@@ -34,7 +34,9 @@ def split(request: Sequence[Row], conversation: Sequence[Row] | None, incoming: 
 
     The head is the system message and the host's prefill: rows that the durable conversation does not have.
     """
-    head = next((n for n, row in enumerate(request) if row.get("role") not in ("system", "developer")), len(request))
+    head = _leading_system_rows(request)
+    # Providers take one: another that the durable conversation begins with is a row like any other.
+    head -= min(_leading_system_rows(conversation or ()), max(0, head - 1))
     head += _prefill_length(request[head:], conversation)
     current = _incoming_position(request, head, conversation, incoming)
     if current is None:
@@ -156,6 +158,10 @@ class _Stored:
         if not following:
             return is_in_step
         return position + 1 < len(self._known) and _same(self._known[position + 1], following[0])
+
+
+def _leading_system_rows(rows: Sequence[Row]) -> int:
+    return next((n for n, row in enumerate(rows) if row.get("role") not in ("system", "developer")), len(rows))
 
 
 def _prefill_length(rows: Sequence[Row], conversation: Sequence[Row] | None) -> int:
