@@ -156,4 +156,5 @@ class Conversation:
 
 
 def _size(rows: list[Message]) -> str:
-    return f"{len(rows)} messages (about {estimate_tokens(rows):,} tokens)"
+    count = f"{len(rows)} message{'' if len(rows) == 1 else 's'}"
+    return f"{count} (about {estimate_tokens(rows):,} tokens)"
