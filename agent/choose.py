@@ -125,8 +125,10 @@ def _listing(engines: Sequence[Found], config: HostConfig, home: Path) -> str:
         told = found.description if found.problem is None else "NOT AVAILABLE, see below"
         active = "*" if found.name == config.engine else ""
         rows.append((active, str(number), found.name, found.version, found.place, told))
-    reasons = [f"{found.name} is not available: {found.problem}" for found in engines if found.problem]
-    lines = [table(rows), "", *reasons, f"* is active, by {home / 'config.yaml'}; --use NAME chooses another."]
+    reasons = [f"{f.name} is not available: {f.problem}" for f in engines if f.problem and f.name != config.engine]
+    path = home / "config.yaml"
+    chosen = f"configured in {path}" if path.exists() else f"the default; there is no {path}"
+    lines = [table(rows), "", *reasons, f"* is {chosen}; --use NAME chooses another."]
     missing = next((f for f in engines if f.name == config.engine), Found("", problem="it is not installed")).problem
     if missing:
         lines.append(f"{config.engine} is configured, but not used: {missing}; {BUILT_IN_ENGINE} serves instead.")

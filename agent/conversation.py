@@ -10,7 +10,7 @@ from .interrupts import Interrupts
 from .loop import Agent
 from .messages import calls_of, estimate_tokens, text_of
 from .provider import message_of
-from .screen import Screen
+from .screen import WIDTH, Screen, one_line
 from .transcripts import SessionError, Transcripts, new_session_id
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class ShownModel:
 
     def wait(self, seconds: float) -> None:
         """Say what went wrong, and let time pass before it is tried again."""
-        self.screen.note(f"{self._problem}; asking again in {seconds:g} s")
+        self.screen.note(one_line(f"Asking again in {seconds:g} s: {self._problem}", WIDTH))
         self.model.wait(seconds)
 
 

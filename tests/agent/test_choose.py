@@ -153,6 +153,10 @@ def test_at_a_terminal_one_is_asked_for(tmp_path: Path, typed: str, engine: str 
     assert (tmp_path / "config.yaml").exists() == (engine is not None)
 
 
+def test_the_default_is_told_as_such(tmp_path: Path) -> None:
+    assert "* is the default; there is no " in command(tmp_path)[1]
+
+
 def test_without_a_terminal_nobody_is_asked(tmp_path: Path) -> None:
     assert "Use which" not in command(tmp_path)[1]
 

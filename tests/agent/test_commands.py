@@ -163,7 +163,7 @@ def test_a_tool_call_is_shown_and_its_reply_once(tmp_path: Path) -> None:
 
 
 def test_what_was_streamed_is_not_shown_twice(tmp_path: Path) -> None:
-    pieces = []
+    pieces: list[Any] = []
 
     def streaming(_body: dict[str, Any]) -> str:
         for text in ("hel", "lo"):
@@ -182,7 +182,7 @@ def test_tries_failures_interrupts_and_empty_replies_are_told(tmp_path: Path) ->
 
     assert made.type("one", "two", "three", "four") == [
         "ok",
-        "busy; asking again in 0.5 s",
+        "Asking again in 0.5 s: busy",
         "No reply: bad key",
         "(interrupted)",
         "(an empty reply)",
