@@ -44,23 +44,30 @@ def _request_lines(rows: Sequence[Message], request: Sequence[Message]) -> list[
         return [_line("last request", "none yet")]
     # What follows the newest question or tool result answered the request, and was not in it.
     end = max((n for n, row in enumerate(rows, 1) if row.get("role") in {"user", "tool"}), default=0)
-    left_out = [row for row in rows[:end] if not _is_held(row, request)]
-    told = f"{_messages(len(request))}, with {end - len(left_out)} of the {end} that the conversation had"
+    left_out = _left_out(rows[:end], request)
+    told = f"{_messages(len(request))}, with {end - len(left_out)} of {end} from the conversation"
     if left_out:
-        told += f"; about {estimate_tokens(left_out):,} tokens stayed behind"
+        told += f" (not in it: {estimate_tokens(left_out):,} tokens)"
     return [_line("last request", told)]
 
 
-def _is_held(row: Message, request: Sequence[Message]) -> bool:
-    """Whether a request has a row: as it is, or merged into another of its role."""
-    text, ids = text_of(row).strip(), [call["id"] for call in calls_of(row)]
-    return any(
-        other.get("role") == row.get("role")
-        and text in text_of(other)
-        and (bool(text) or ids == [call["id"] for call in calls_of(other)])
-        and row.get("tool_call_id") == other.get("tool_call_id")
-        for other in request
-    )
+def _left_out(rows: Sequence[Message], request: Sequence[Message]) -> list[Message]:
+    """The rows that a request does not have, neither as they are nor merged into others of their role."""
+    pool = [(_kind(row), text_of(row)) for row in request]
+    left_out = []
+    for row in reversed(rows):  # of equal rows the newest are the likeliest to be there
+        kind, text = _kind(row), text_of(row).strip()
+        at = next((n for n in range(len(pool) - 1, -1, -1) if pool[n][0] == kind and text in pool[n][1]), None)
+        if at is None:
+            left_out.append(row)
+            continue
+        rest = pool[at][1].replace(text, "", 1)
+        pool[at : at + 1] = [(kind, rest)] if rest.strip() else []
+    return left_out
+
+
+def _kind(row: Message) -> tuple[object, ...]:
+    return row.get("role"), row.get("tool_call_id"), *[call["id"] for call in calls_of(row)]
 
 
 def _group_lines(group: str, value: object) -> list[str]:

@@ -45,7 +45,7 @@ def test_the_host_counts_for_any_engine() -> None:
         "window        [##########....................|.........] 25 %",
         "              250 of 1,000 tokens sent; compresses from 750",
         f"conversation  6 messages, about {estimate_tokens(rows)} tokens",
-        f"last request  4 messages, with 3 of the 5 that the conversation had; about {left_out} tokens stayed behind",
+        f"last request  4 messages, with 3 of 5 from the conversation (not in it: {left_out} tokens)",
     ]
 
 
@@ -59,7 +59,13 @@ def test_a_row_counts_as_sent_if_it_was_merged_and_not_if_another_call_was() -> 
     ]
     request = [user_row("recalled\n\none"), *rows[3:]]
 
-    assert "3 of the 5" in describe(PlainEngine(), rows, request, 5)
+    assert "3 of 5" in describe(PlainEngine(), rows, request, 5)
+
+
+def test_a_row_in_the_request_stands_for_one_of_its_equals() -> None:
+    rows = [user_row("again"), assistant_row("yes")] * 3 + [user_row("more")]
+
+    assert "4 of 7" in describe(PlainEngine(), rows, [user_row("again\n\nagain"), *rows[-2:]], 5)
 
 
 def test_before_the_first_request_nothing_is_claimed() -> None:
