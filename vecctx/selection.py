@@ -72,6 +72,8 @@ class Frame:
     current: Sequence[Row]
     durable: Sequence[Row]
     """The history's rows as the host keeps them, without what hooks added: these tell which message is which."""
+    current_keys: frozenset[str]
+    """Of the current turn's messages, as they are sent and as the host keeps them."""
     turn_key: str
     question: str
     fixed_tokens: tuple[int, int]
@@ -103,6 +105,7 @@ def select(ask: Ask, parts: Parts) -> Sent | None:
     if plan is None:
         left_ms = ask.deadline_ms - (parts.clock.monotonic_ms() - started_ms) if ask.deadline_ms else float("inf")
         found, notes = find(frame.question, ask.scope, parts, left_ms)
+        notes = ("cut", *notes) if held else notes
         reserve_share = CUT_RESERVE_SHARE if held else RESERVE_SHARE
         plan = _plan(found, frame, ask, parts, reserve_share=reserve_share, notes=notes)
     return _send(ask, frame, plan, parts, started_ms)
@@ -115,13 +118,16 @@ def _read(ask: Ask, parts: Parts) -> Frame | None:
     head, current = ask.request[: split.history_start], ask.request[split.current_start :]
     durable = align.durable_rows(ask.request, ask.conversation, split)
     asked = ask.incoming or durable[split.current_start - split.history_start]
-    key_before = key_of(durable[len(durable) - len(current) - 1]) if len(durable) > len(current) else ""
+    start = len(durable) - len(current)
+    # How far the talk had come tells this question from the same one behind the same answer, earlier on.
+    before = f"{start} {key_of(durable[start - 1]) if start else ''}"
     return Frame(
         head=head,
         history=ask.request[split.history_start : split.current_start],
         current=current,
-        durable=durable[: len(durable) - len(current)],
-        turn_key=hold.turn_key(key_of(asked), key_before),
+        durable=durable[:start],
+        current_keys=frozenset(map(key_of, (*current, *durable[start:]))),
+        turn_key=hold.turn_key(key_of(asked), before),
         question=text_of_content(asked.get("content")).strip(),
         fixed_tokens=(_count(head, parts), _count(current, parts)),
     )
@@ -202,7 +208,7 @@ def _plan(
     def cost(turn: PastTurn) -> int:
         return _count(frame.history[turn.start : turn.end], parts)
 
-    turns, is_all = fill.reach(past_turns(frame.history, call_ids(frame.current)), cost, room)
+    turns, is_all = fill.reach(past_turns(frame.history, call_ids((*frame.head, *frame.current))), cost, room)
     tail_room = room if is_all else int(fill.TAIL_SHARE * room)
     recent = fill.recent(turns, cost, tail_room, int(fill.NEWEST_SHARE * room))
     overhead = parts.counter.count_message({"role": "user", "content": render.frame_text()})
@@ -214,7 +220,7 @@ def _plan(
     kept_keys = _keys(frame, recent)
     quotes = _fitted([q for q in picked.quotes if q.message.key not in kept_keys], frame, recent, ask, parts)
     lost = [_mark(candidate, reason) for candidate, reason in picked.lost[:SHOWN_LOSSES]]
-    recalled = tuple(_mark(quote.candidate, quote.candidate.reason, quote) for quote in quotes)
+    recalled = tuple(_mark(quote.candidate, quote.candidate.reason, quote) for quote in render.in_order(quotes))
     return Plan(recent.spans, render.block(quotes), recalled, tuple(lost), notes)
 
 
@@ -252,7 +258,7 @@ def _end_of(text: str, *, is_first: bool) -> tuple[int, int]:
 
 def _not_sent(found: Sequence[Candidate], frame: Frame, recent: fill.Recent) -> list[Candidate]:
     """Candidates whose text the request does not hold already, each text once."""
-    seen = _keys(frame, recent) | set(map(key_of, frame.current))
+    seen = _keys(frame, recent) | frame.current_keys
     fresh = []
     for candidate in found:
         if candidate.message.key not in seen:

@@ -38,15 +38,19 @@ def block(quotes: Sequence[Quote]) -> str | None:
     """
     if not quotes:
         return None
-    ordered = sorted(quotes, key=lambda quote: (quote.message.conversation_id, quote.message.position, quote.start))
     lines, day = [FRAME_OPEN, FRAME_NOTE], None
-    for quote in ordered:
+    for quote in in_order(quotes):
         said_at = quote.message.said_at
         if said_at is not None and date_of(said_at) != day:
             day = date_of(said_at)
             lines.append(f"[{day}]")
         lines += [f"{quote.message.role}:", _indented(quoted_text(quote))]
     return "\n".join([*lines, FRAME_CLOSE])
+
+
+def in_order(quotes: Sequence[Quote]) -> list[Quote]:
+    """The quotes as they were said."""
+    return sorted(quotes, key=lambda quote: (quote.message.conversation_id, quote.message.position, quote.start))
 
 
 def quoted_text(quote: Quote) -> str:
