@@ -9,6 +9,7 @@ from .config import CompressionConfig
 from .context_engine import Message
 from .errors import CompressionTimeoutError
 from .hooks import EngineHooks, is_message_list
+from .memory import MemorySlot
 from .messages import copy_rows, estimate_tokens
 from .session import Session
 from .tools import ToolRegistry
@@ -28,15 +29,19 @@ class Compactor:
         *,
         details: dict[str, Any],
         notify: Callable[[str], None],
+        memory: MemorySlot | None = None,
     ) -> None:
         self._hooks = hooks
         self._config = config
         self._tools = tools
         self._details = details  # what on_session_start gets at every boundary
         self._notify = notify
+        self._memory = memory or MemorySlot()
+        self._is_stuck = False  # a compaction of this turn brought nothing: the gate would only ask for it again
 
     def before_turn(self, session: Session) -> bool:
         """Compact at the start of a turn if the engine wants it; False if it wanted it and nothing got smaller."""
+        self._is_stuck = False
         tokens = session.pressure_tokens()
         if not self._config.enabled or (session.anchor_tokens is None and self._hooks.should_defer(tokens)):
             return True
@@ -50,6 +55,23 @@ class Compactor:
         if is_long and self._hooks.should_compress_preflight(session.rows):
             self.compact(session, tokens)
         return True
+
+    def before_request(self, session: Session, request: list[Message]) -> bool:
+        """The gate after selection: whether the history was compacted, so that another selection is due.
+
+        Where nothing was counted yet, the selection's own size is what the engine is asked about.
+        """
+        tokens = session.pressure_tokens() if session.anchor_tokens is not None else estimate_tokens(request)
+        if not self._config.enabled or self._is_stuck or len(session.rows) <= 1:
+            return False
+        if session.anchor_tokens is None and self._hooks.should_defer(tokens):
+            return False
+        return self._hooks.should_compress(tokens) and self.compact(session, tokens, phase="pre_api")
+
+    def after_overflow(self, session: Session) -> bool:
+        """Compact since the provider refused a request for its size, whatever the engine would say."""
+        tokens = max(session.pressure_tokens(), self._hooks.engine.context_length)
+        return self._config.enabled and self.compact(session, tokens)
 
     def after_tools(self, session: Session) -> None:
         """Compact or prune after a round of tools; not before real usage says how the last compaction went."""
@@ -65,17 +87,28 @@ class Compactor:
             session.replace(pruned)
 
     def compact(
-        self, session: Session, tokens: int, *, focus_topic: str | None = None, is_forced: bool = False
+        self,
+        session: Session,
+        tokens: int,
+        *,
+        focus_topic: str | None = None,
+        is_forced: bool = False,
+        phase: str = "compress",
     ) -> bool:
         """Put the engine's shorter history in place of the session's; False if there is none.
 
         Raises:
             CompressionTimeoutError: compress() did not answer in time; the session is as it was.
         """
-        message = self._hooks.status_message("compress", "Compacting the conversation")
+        message = self._hooks.status_message(phase, "Compacting the conversation")
         if message:
             self._notify(message)
-        shorter = self._compressed(session.rows, current_tokens=tokens, focus_topic=focus_topic, force=is_forced)
+        optional: dict[str, Any] = {"current_tokens": tokens, "focus_topic": focus_topic, "force": is_forced}
+        memory_context = self._memory.before_compaction(session.rows)
+        if memory_context:
+            optional["memory_context"] = memory_context
+        shorter = self._compressed(session.rows, **optional)
+        self._is_stuck = shorter is None
         if shorter is None:
             return False
         self._commit(session, shorter)
@@ -105,6 +138,7 @@ class Compactor:
             session.session_id = uuid4().hex
         boundary = {"boundary_reason": "compression", "old_session_id": old_session_id}
         self._hooks.session_start(session.session_id, **boundary, **self._details)
+        self._memory.session_switched(session.session_id, old_session_id)
         self._tools.refresh()
         engine = self._hooks.engine
         engine.last_prompt_tokens = -1

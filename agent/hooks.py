@@ -14,8 +14,9 @@ _PAIR = 2  # some hooks answer with two values
 class EngineHooks:
     """One engine, called with private copies, by the host's rules."""
 
-    def __init__(self, engine: ContextEngine) -> None:
+    def __init__(self, engine: ContextEngine, *, provider: str = "") -> None:
         self.engine = engine
+        self.provider = provider
 
     def select(
         self, request: list[Message], conversation: list[Message], incoming: Message | None, budget_tokens: int
@@ -83,8 +84,9 @@ class EngineHooks:
         return message if isinstance(message, str) else None
 
     def update_model(self, model: str, context_length: int) -> None:
-        """Tell the engine which model and window it works for."""
-        self._ask("update_model", model=model, context_length=context_length)
+        """Tell the engine which model and window it works for; keys and addresses are none of its business here."""
+        endpoint = {"base_url": "", "api_key": "", "provider": self.provider, "api_mode": ""}
+        self._ask("update_model", model=model, context_length=context_length, **endpoint)
 
     def bind(self, session_id: str) -> None:
         """Bind a session; few engines have this hook."""

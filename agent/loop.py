@@ -5,15 +5,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from . import caching, messages
+from . import messages
 from .compaction import Compactor
 from .config import HostConfig, load_config
 from .context_engine import ContextEngine, Message
-from .errors import ClosedError, CompressionTimeoutError, ContextOverflowError, ProviderError, TurnInterruptedError
+from .errors import ClosedError, CompressionTimeoutError, ProviderError, TurnInterruptedError
+from .exchange import Exchange
 from .hooks import EngineHooks
+from .injection import SENT_KEY, PreLlmCall, injected_text
+from .memory import MemoryProvider, MemorySlot
 from .plugins import Loaded, load_engine
 from .provider import ModelClient, message_of
 from .session import Session, Turn
@@ -22,7 +24,6 @@ from .tools import Tool, ToolRegistry
 logger = logging.getLogger(__name__)
 
 MAX_ITERATIONS = 30
-_RETRY_WAITS_SECONDS = (0.5, 2.0)
 
 
 class Agent:
@@ -42,6 +43,9 @@ class Agent:
         prefill: Sequence[Message] = (),
         history: Sequence[Message] = (),
         tools: Sequence[Tool] = (),
+        provider: str = "",
+        memory: MemoryProvider | None = None,
+        pre_llm_call: Sequence[PreLlmCall] = (),
         platform: str = "cli",
         conversation_id: str | None = None,
         uid_seed: int | None = None,
@@ -53,34 +57,39 @@ class Agent:
         loaded = Loaded(engine, {}) if engine is not None else load_engine(self.config, home=home)
         self.engine, self.commands = loaded.engine, loaded.commands
         self.last_turn = Turn("")
-        self._client, self._model, self._wait = client, model, wait
+        self._memory, self._pre_llm_call = MemorySlot(memory), pre_llm_call
         self._interrupted, self._is_closed = threading.Event(), False
         opening = [{"role": "system", "content": system_prompt}] if system_prompt else []
         uids = messages.uid_source(uid_seed)
         self.session = Session(session_id or uuid4().hex, uids, clock, [*opening, *prefill])
         self.session.replace(history)
-        self._hooks = EngineHooks(self.engine)
-        details = {"platform": platform, "conversation_id": conversation_id}
-        self._start(context_length, tools, home=home, details=details)
+        self._hooks = EngineHooks(self.engine, provider=provider)
+        self._details = {"platform": platform, "conversation_id": conversation_id}
+        self._tools = self._start(model, context_length, tools, home)
+        compression = self.config.compression
+        self._compactor = Compactor(
+            self._hooks, compression, self._tools, details=self._details, notify=self._notice, memory=self._memory
+        )
+        self._exchange = Exchange(
+            client, model, self.session, hooks=self._hooks, tools=self._tools, compactor=self._compactor, wait=wait
+        )
 
-    def _start(self, context_length: int, tools: Sequence[Tool], *, home: Path | None, details: dict[str, Any]) -> None:
-        """Bring the engine to life, in the contract's order."""
+    def _start(self, model: str, context_length: int, tools: Sequence[Tool], home: Path | None) -> ToolRegistry:
+        """Bring the engine to life, in the contract's order; what comes of it are the tools."""
         thresholds = self.config.compression.model_thresholds
         if thresholds:
             self.engine.model_thresholds = thresholds
-        self._hooks.update_model(self._model, context_length)
+        self._hooks.update_model(model, context_length)
         self._hooks.bind(self.session.session_id)
-        self._tools = ToolRegistry(tools, self.engine)
+        registry = ToolRegistry(tools, self.engine)
         self._hooks.session_start(
             self.session.session_id,
             hermes_home=str(home) if home else None,
-            model=self._model,
+            model=model,
             context_length=context_length,
-            **details,
+            **self._details,
         )
-        self._compactor = Compactor(
-            self._hooks, self.config.compression, self._tools, details=details, notify=self._notice
-        )
+        return registry
 
     @property
     def history(self) -> list[Message]:
@@ -97,7 +106,7 @@ class Agent:
             raise ClosedError("this agent was closed; make a new one")
         self._interrupted.clear()
         turn = self.last_turn = Turn(self.session.next_turn_id())
-        incoming = self.session.append(messages.user_row(text))
+        incoming = self.session.append(messages.user_row(text), **self._injected(turn, text))
         try:
             self._run(turn, incoming)
         except CompressionTimeoutError as error:
@@ -117,6 +126,8 @@ class Agent:
             failed=turn.is_failed,
             turn_exit_reason=turn.exit_reason,
         )
+        if not (turn.is_failed or turn.is_interrupted):
+            self._memory.turn_complete(text, turn.reply, self.session.session_id)
         return turn.reply
 
     def compress(self, focus_topic: str | None = None) -> bool:
@@ -136,7 +147,7 @@ class Agent:
 
     def set_model(self, model: str, context_length: int | None = None) -> None:
         """Go on with another model; without `context_length` its window is taken to be as large."""
-        self._model = model
+        self._exchange.model = model
         self._hooks.update_model(model, context_length or self.engine.context_length)
 
     def new_session(self, session_id: str | None = None) -> str:
@@ -146,11 +157,13 @@ class Agent:
 
     def reset(self, session_id: str | None = None) -> str:
         """Forget the conversation. No on_session_start follows: hosts tell engines no more than this."""
+        old_session_id = self.session.session_id
         self.session.session_id, self.session.turn_count = session_id or uuid4().hex, 0
         self.session.replace(())
         self._hooks.session_reset()
         if getattr(self.engine, "_session_id", None) != self.session.session_id:
             self._hooks.bind(self.session.session_id)
+        self._memory.session_switched(self.session.session_id, old_session_id, is_new_conversation=True)
         return self.session.session_id
 
     def close(self) -> None:
@@ -158,6 +171,13 @@ class Agent:
         if not self._is_closed:
             self._is_closed = True
             self._hooks.session_end(self.session.session_id, self.session.rows)
+
+    def _injected(self, turn: Turn, text: str) -> dict[str, str]:
+        """What the hooks add to the message, as a key of its durable row."""
+        details = {"session_id": self.session.session_id, "turn_id": turn.turn_id, "user_message": text}
+        details |= {"model": self._exchange.model, "platform": self._details["platform"] or ""}
+        added = injected_text(self._pre_llm_call, self.session.rows, **details)
+        return {SENT_KEY: f"{text}\n\n{added}"} if added else {}
 
     def _run(self, turn: Turn, incoming: Message) -> None:
         """The loop of a turn: select, ask, run tools, until there is a reply."""
@@ -168,7 +188,7 @@ class Agent:
             if self._interrupted.is_set():
                 self._stop(turn)
                 return
-            answer = self._ask(turn, incoming)
+            answer = self._exchange.ask(turn, incoming)
             row = self.session.append(message_of(answer))
             if not messages.calls_of(row):
                 turn.reply = messages.text_of(row)
@@ -178,52 +198,19 @@ class Agent:
                 name = str((call.get("function") or {}).get("name") or "")
                 self.session.append(messages.tool_row(call["id"], result, name))
             self._compactor.after_tools(self.session)
-        self._fail(turn, "max_iterations", f"No reply after {MAX_ITERATIONS} rounds of tools.")
+        self._summarize(turn)
 
-    def _ask(self, turn: Turn, incoming: Message) -> dict[str, Any]:
-        """The model's answer to a selection; a request that is too large is made smaller, once."""
+    def _summarize(self, turn: Turn) -> None:
+        """The rounds are used up: a last answer in place of the one that did not come."""
         try:
-            return self._dispatch(turn, self._selected(incoming))
-        except ContextOverflowError as error:
-            if not self._make_room(error.window_tokens):
-                raise
-            return self._dispatch(turn, self._selected(incoming))
-
-    def _selected(self, incoming: Message) -> list[Message]:
-        """The next request: what the engine selects, made valid and marked for the provider's cache."""
-        request = self.session.request()
-        selected = self._hooks.select(request, self.session.rows, incoming, self.engine.context_length)
-        return caching.mark(messages.sanitize(selected))
-
-    def _dispatch(self, turn: Turn, request: list[Message]) -> dict[str, Any]:
-        """Send one request, the same bytes again where that may help, and learn from its usage."""
-        body: dict[str, Any] = {"model": self._model, "messages": request}
-        if self._tools.schemas():
-            body["tools"] = self._tools.schemas()
-        for wait_seconds in (*_RETRY_WAITS_SECONDS, None):
-            turn.api_call_count += 1
-            try:
-                answer = self._client.complete(body)
-                break
-            except ProviderError as error:
-                if not error.is_retryable or wait_seconds is None:
-                    raise
-                self._wait(wait_seconds)
-        usage = answer.get("usage") or {}
-        turn.usage = usage or None
-        self.session.anchor(int(usage.get("prompt_tokens") or 0))
-        self._hooks.update_from_response(usage)
-        return answer
-
-    def _make_room(self, window_tokens: int | None) -> bool:
-        """Whether the next request can be smaller: the window is known to be, or the history was compacted."""
-        is_smaller = window_tokens is not None and window_tokens < self.engine.context_length
-        if window_tokens is not None and is_smaller:
-            self._hooks.update_model(self._model, window_tokens)
-        if not self.config.compression.enabled:
-            return is_smaller
-        tokens = max(self.session.pressure_tokens(), self.engine.context_length)
-        return self._compactor.compact(self.session, tokens) or is_smaller
+            turn.reply = self._exchange.summary(turn)
+        except ProviderError as error:
+            logger.warning("no summary at the limit of tool rounds: %s", error)
+        if turn.reply:
+            turn.exit_reason = "max_iterations"
+            self.session.append(messages.assistant_row(turn.reply))
+        else:
+            self._fail(turn, "max_iterations", f"No reply after {MAX_ITERATIONS} rounds of tools.")
 
     def _is_too_large(self) -> bool:
         rough_tokens = messages.estimate_tokens(self.session.rows)

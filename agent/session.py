@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .context_engine import Message
+from .injection import sent_content
 from .messages import copy_rows, estimate_tokens, strip_durable_keys
 
 
@@ -53,7 +54,7 @@ class Session:
 
     def request(self) -> list[Message]:
         """The whole conversation as a request: the opening, then the rows without their durable keys."""
-        return copy_rows([*self.opening, *strip_durable_keys(self.rows)])
+        return copy_rows([*self.opening, *strip_durable_keys(map(sent_content, self.rows))])
 
     def anchor(self, prompt_tokens: int) -> None:
         """Remember what the provider counted for a request with all rows so far."""

@@ -1,15 +1,17 @@
-"""Runs compress() on daemon threads of a small pool, so that the host can stop waiting for it."""
+"""Runs compress(), and memory providers, on daemon threads of a small pool, so that the host can stop waiting."""
 
 import inspect
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from .context_engine import ContextEngine, Message
 from .errors import CompressionBusyError, CompressionTimeoutError
 from .messages import copy_rows
+
+T = TypeVar("T")
 
 _WORKERS = 4
 
@@ -24,14 +26,14 @@ class CompressionPool:
         self._busy = 0
         self._started = 0
 
-    def run(self, work: Callable[[], list[Message]], timeout_seconds: float) -> list[Message]:
+    def run(self, work: Callable[[], T], timeout_seconds: float, *, task: str = "compress()") -> T:
         """What `work` returns or raises. A result that comes too late goes nowhere.
 
         Raises:
             CompressionTimeoutError: it took longer than `timeout_seconds`.
             CompressionBusyError: all threads are taken.
         """
-        result: Future[list[Message]] = Future()
+        result: Future[T] = Future()
         self._take_slot()
         self._jobs.put(lambda: self._settle(work, result))
         try:
@@ -39,7 +41,7 @@ class CompressionPool:
         except TimeoutError as error:
             if result.done():  # the work itself raised it
                 raise
-            raise CompressionTimeoutError(f"compress() took longer than {timeout_seconds:g} s") from error
+            raise CompressionTimeoutError(f"{task} took longer than {timeout_seconds:g} s") from error
 
     def _take_slot(self) -> None:
         with self._lock:
@@ -55,7 +57,7 @@ class CompressionPool:
         while True:
             self._jobs.get()()
 
-    def _settle(self, work: Callable[[], list[Message]], result: "Future[list[Message]]") -> None:
+    def _settle(self, work: Callable[[], T], result: "Future[T]") -> None:
         try:
             value = work()
         except BaseException as error:  # it is raised again where run() waits

@@ -219,8 +219,9 @@ def test_the_first_turn_asks_with_the_whole_history_and_later_ones_with_real_usa
     agent.run_turn("abcd")
     agent.run_turn("abcd")
 
-    first, second = engine.told("should_compress")[::2]
+    first, _, gate, second, *_ = engine.told("should_compress")
     assert first == history_tokens + 5
+    assert gate == 5  # the selection is all that counts once there is one
     assert second == 5 + 5 + 5  # the first request, its answer, and the new message
 
 
