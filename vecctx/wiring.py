@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vecctx.errors import VecctxError
 from vecctx.ingest import embed_pending
 from vecctx.ports import Embedder, Parts, TokenCounter
 from vecctx.settings import Settings, store_folder
@@ -109,6 +110,17 @@ def embedder_for(settings: Settings) -> Embedder:
     return SentenceTransformerEmbedder(settings.model)
 
 
+def _usable(embedder: Embedder, model: str) -> Embedder:
+    """The embedder, or one that says why there is none: without a model all is stored and found by words."""
+    from vecctx.adapters.absent_embedder import AbsentEmbedder
+
+    try:
+        _ = embedder.identity
+    except VecctxError as problem:
+        return AbsentEmbedder(model, problem)
+    return embedder
+
+
 def with_counter(parts: Parts, counter: TokenCounter) -> Parts:
     """The same parts, counting tokens for another model."""
     return replace(parts, counter=counter)
@@ -123,7 +135,7 @@ def _opened(key: _Key, settings: Settings) -> Opened:
 
     clock = SystemClock()
     store = SqliteStore(key.folder / DATABASE_NAME, clock)
-    embedder = embedder_for(settings)
+    embedder = _usable(embedder_for(settings), settings.model)
     parts = Parts(
         store=store,
         index=FaissIndex(store, embedder.identity, key.folder / INDEX_FOLDER),

@@ -742,6 +742,25 @@ def test_a_missing_model_leaves_recall_by_words(
     assert session.engine.flush(30) is False
 
 
+def test_a_model_that_is_not_here_leaves_recall_by_words(
+    engine: VecctxEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.undo()
+    configure(tmp_path, budget_tokens=6_000, model="/no/such/model")
+    session = Session(engine, tmp_path).start()
+    session.turn(BUCKET)
+    fill(session)
+
+    sent = session.asked(ASKS_BUCKET)
+
+    assert engine.problem is None
+    assert "blue-harbour-42" in block_of(sent)
+    assert BUCKET in session.found("storage bucket")
+    assert engine.flush(30) is False
+    told = [record for record in caplog.records if "/no/such/model" in record.getMessage()]
+    assert len(told) == 1
+
+
 def test_a_model_that_hangs_costs_the_deadline_and_the_next_call_is_normal(
     engine: VecctxEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder
 ) -> None:
