@@ -37,16 +37,20 @@ class Compactor:
         self._details = details  # what on_session_start gets at every boundary
         self._notify = notify
         self._memory = memory or MemorySlot()
+        self._has_failed = False  # the last compress() raised, or gave what cannot be used
         self._is_stuck = False  # a compaction of this turn brought nothing: the gate would only ask for it again
 
     def before_turn(self, session: Session) -> bool:
-        """Compact at the start of a turn if the engine wants it; False if it wanted it and nothing got smaller."""
+        """Compact at the start of a turn if the engine wants it; False if it wanted it and had nothing smaller.
+
+        A compress() that failed is no answer to that: what the engine selects may be small enough all the same.
+        """
         self._is_stuck = False
         tokens = session.pressure_tokens()
         if not self._config.enabled or (session.anchor_tokens is None and self._hooks.should_defer(tokens)):
             return True
         if self._hooks.should_compress(tokens):
-            return self.compact(session, tokens)
+            return self.compact(session, tokens) or self._has_failed
         reason = self._hooks.no_compression_reason(tokens)
         if reason:
             self._notify(reason)
@@ -116,6 +120,7 @@ class Compactor:
 
     def _compressed(self, rows: list[Message], **optional: Any) -> list[Message] | None:  # noqa: ANN401
         engine = self._hooks.engine
+        self._has_failed = True
         try:
             shorter = run_compress(engine, rows, timeout_seconds=self._config.context_timeout_seconds, **optional)
         except (CompressionTimeoutError, KeyboardInterrupt):
@@ -127,6 +132,7 @@ class Compactor:
         if problem:
             logger.warning("compress of context engine %s: %s; the history stays", engine.name, problem)
             return None
+        self._has_failed = False
         return None if shorter == rows else _with_user_row(copy_rows(shorter), rows)
 
     def _commit(self, session: Session, shorter: list[Message]) -> None:
