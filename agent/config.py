@@ -42,6 +42,8 @@ class HostConfig:
     compression: CompressionConfig = field(default_factory=CompressionConfig)
     plugin_timeout_seconds: float = _PLUGIN_TIMEOUT_SECONDS
     """The setting `plugins.load_timeout_seconds`: how long a plugin may take to load; 0 waits for ever."""
+    enabled_plugins: tuple[str, ...] = ()
+    """The setting `plugins.enabled`: entry points that may hold an engine of another name than their own."""
 
 
 def load_config(path: Path) -> HostConfig:
@@ -72,8 +74,18 @@ def _parse(content: Mapping[str, Any], problems: list[str]) -> HostConfig:
         engine = BUILT_IN_ENGINE
     options = _mapping(context.get(engine), f"context.{engine}", problems)
     compression = _mapping(content.get("compression"), "compression", problems)
-    seconds = _parse_plugin_timeout(_mapping(content.get("plugins"), "plugins", problems), problems)
-    return HostConfig(engine, options, _parse_compression(compression, problems), seconds)
+    plugins = _mapping(content.get("plugins"), "plugins", problems)
+    seconds, enabled = _parse_plugin_timeout(plugins, problems), _parse_enabled(plugins, problems)
+    return HostConfig(engine, options, _parse_compression(compression, problems), seconds, enabled)
+
+
+def _parse_enabled(block: Mapping[str, Any], problems: list[str]) -> tuple[str, ...]:
+    names = block.get("enabled")
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    if names is not None:
+        problems.append(f"plugins.enabled is {names!r}, expected a list of names")
+    return ()
 
 
 def _parse_plugin_timeout(block: Mapping[str, Any], problems: list[str]) -> float:

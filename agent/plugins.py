@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -90,21 +90,38 @@ def load_engine(config: HostConfig, *, home: Path | None = None, bundled: Path =
     """The engine that the config names, new for this agent; the built-in one if that fails, with one warning."""
     if config.engine != BUILT_IN_ENGINE:
         try:
-            return load_plugin(config.engine, home=home, bundled=bundled, timeout_seconds=config.plugin_timeout_seconds)
+            return load_plugin(
+                config.engine,
+                home=home,
+                bundled=bundled,
+                enabled=config.enabled_plugins,
+                timeout_seconds=config.plugin_timeout_seconds,
+            )
         except PluginError as error:
             message = "context engine %s is not used: %s; the built-in %s serves instead"
             logger.warning(message, config.engine, error, BUILT_IN_ENGINE)
     return Loaded(built_in_engine(config), {})
 
 
-def load_plugin(name: str, *, home: Path | None, bundled: Path = BUNDLED, timeout_seconds: float = 10.0) -> Loaded:
+def load_plugin(
+    name: str,
+    *,
+    home: Path | None,
+    bundled: Path = BUNDLED,
+    enabled: Iterable[str] = (),
+    timeout_seconds: float = 10.0,
+) -> Loaded:
     """A plugin's engine, loaded on a thread of its own, so that one that hangs can be left behind.
+
+    `enabled` names entry points that may hold an engine of another name than their own.
 
     Raises:
         PluginError: there is none of that name, it failed, or it took longer than `timeout_seconds`.
     """
     try:
-        return within_seconds(timeout_seconds, "load", functools.partial(_load_plugin, name, home, bundled))
+        return within_seconds(
+            timeout_seconds, "load", functools.partial(_load_plugin, name, home, bundled, tuple(enabled))
+        )
     except PluginError:
         raise
     except Exception as error:  # a plugin is someone else's code
@@ -149,12 +166,17 @@ def built_in_engine(config: HostConfig) -> ContextCompressor:
         return ContextCompressor(**own)
 
 
-def _load_plugin(name: str, home: Path | None, bundled: Path) -> Loaded:
+def installed_plugins() -> tuple[str, ...]:
+    """The names of all entry points that hold plugins."""
+    return tuple(sorted({found.name for found in entry_points(group=ENTRY_POINT_GROUP)}))
+
+
+def _load_plugin(name: str, home: Path | None, bundled: Path, enabled: Sequence[str]) -> Loaded:
     if not NAME.fullmatch(name):
         raise PluginError("a name has only letters, digits, - and _")
     places = [bundled / name, *([home / "plugins" / name] if home else [])]
     directory = next((place for place in places if (place / "__init__.py").is_file()), None)
-    ctx = _registered(_import_directory(directory)) if directory else _from_entry_point(name)
+    ctx = _registered(_import_directory(directory)) if directory else _from_entry_point(name, enabled)
     if ctx.engine is None:
         raise NoEngineError("its plugin registers no context engine")
     if ctx.engine.name != name:
@@ -164,11 +186,19 @@ def _load_plugin(name: str, home: Path | None, bundled: Path) -> Loaded:
     return Loaded(engine, ctx.commands)
 
 
-def _from_entry_point(name: str) -> PluginContext:
-    found = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
-    if not found:
-        raise PluginError("there is no plugin of that name")
-    return _registered(found[0].load())
+def _from_entry_point(name: str, enabled: Sequence[str]) -> PluginContext:
+    """The plugin of that name, or else the enabled one whose engine goes by it."""
+    for found in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        return _registered(found.load())
+    for found in (point for other in enabled for point in entry_points(group=ENTRY_POINT_GROUP, name=other)):
+        try:
+            ctx = _registered(found.load())
+        except Exception as error:  # another plugin, which is no reason to go without this one
+            logger.warning("plugin %s is left out: %r", found.name, error)
+            continue
+        if ctx.engine is not None and ctx.engine.name == name:
+            return ctx
+    raise PluginError("there is no plugin of that name")
 
 
 def _registered(plugin: ModuleType | Callable[[PluginContext], None]) -> PluginContext:

@@ -18,7 +18,7 @@ from ..messages import (
     tool_row,
     user_row,
 )
-from ..plugins import PluginError, built_in_engine, load_plugin, within_seconds
+from ..plugins import PluginError, built_in_engine, installed_plugins, load_plugin, within_seconds
 from ..testing import Reply, ScriptedModel, call
 from ..tools import Tool
 
@@ -40,6 +40,7 @@ __all__ = [
     "copy_rows",
     "estimate_tokens",
     "inherits",
+    "installed_plugins",
     "is_message_list",
     "load_plugin",
     "resolve_model_threshold",

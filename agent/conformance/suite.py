@@ -7,7 +7,16 @@ from pathlib import Path
 
 from . import chat, compression, construction, copies, life, selection, tools
 from .bench import Bench, Broken, NotUsed, temporary_home
-from .host import BUILT_IN_ENGINE, ContextEngine, HostConfig, PluginError, built_in_engine, load_plugin, within_seconds
+from .host import (
+    BUILT_IN_ENGINE,
+    ContextEngine,
+    HostConfig,
+    PluginError,
+    built_in_engine,
+    installed_plugins,
+    load_plugin,
+    within_seconds,
+)
 from .point import Point
 from .report import Outcome, Report, Result
 
@@ -76,8 +85,9 @@ def factory(target: Target, *, home: Path | None = None) -> Callable[[], Context
         return _imported(module_name, attribute)
     if target == BUILT_IN_ENGINE:
         return lambda: built_in_engine(HostConfig())
-    load_plugin(target, home=home)
-    return lambda: load_plugin(target, home=home).engine
+    load = functools.partial(load_plugin, target, home=home, enabled=installed_plugins())
+    load()
+    return lambda: load().engine
 
 
 def _imported(module_name: str, attribute: str) -> Callable[[], ContextEngine]:

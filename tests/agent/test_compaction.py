@@ -297,13 +297,3 @@ def test_a_preflight_wish_is_granted_once_the_history_is_longer_than_what_is_pro
     make_agent(long, history=chat(5), config=config())[0].run_turn("go on")
 
     assert (len(short.told("compress")), len(long.told("compress"))) == (0, 1)
-
-
-def test_a_compress_that_fails_refuses_no_turn() -> None:
-    """What is selected may be small enough; where it is not, the provider says so."""
-    engine = Compressing(lambda _rows: 1 / 0)
-    agent, model = make_agent(engine, history=chat(50), context_length=500, config=config())
-
-    assert agent.run_turn("hi") == "ok"
-
-    assert len(model.bodies) == 1

@@ -69,3 +69,13 @@ def test_one_wrong_setting_does_not_cost_the_others(tmp_path: Path, caplog: pyte
 
     assert (config.engine, config.compression) == ("mine", CompressionConfig(protect_last_n=9))
     assert len(caplog.records) == 1
+
+
+def test_enabled_plugins_are_a_list_of_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("plugins: {enabled: [one, two]}\n")
+    assert load_config(path).enabled_plugins == ("one", "two")
+
+    path.write_text("plugins: {enabled: one}\n")
+    assert load_config(path).enabled_plugins == ()
+    assert "plugins.enabled" in caplog.text

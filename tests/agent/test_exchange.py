@@ -65,6 +65,20 @@ def test_a_compaction_that_brought_nothing_is_not_tried_again_at_the_gate() -> N
     assert len(engine.told("compress")) == 1
 
 
+def test_a_compress_that_fails_refuses_no_turn() -> None:
+    """What is selected may be small enough; where it is not, the provider says so."""
+
+    class Failing(Gated):
+        def compress(self, *_args: Any, **_details: Any) -> list[Message]:
+            raise RuntimeError("broken")
+
+    agent, model = make_agent(Failing([True]), history=chat(50), context_length=500, config=config())
+
+    assert agent.run_turn("hi") == "ok"
+
+    assert len(model.bodies) == 1
+
+
 def test_without_compression_there_is_no_gate() -> None:
     engine = Gated([True, True])
     agent, _ = make_agent(engine, history=chat(10), config=config(enabled=False))

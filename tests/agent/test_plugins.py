@@ -194,6 +194,37 @@ def test_an_entry_point_is_a_plugin_and_its_engine_is_cloned(
     assert engine is not shared
 
 
+def _entry_points(monkeypatch: pytest.MonkeyPatch, **modules: Any) -> None:
+    points = []
+    for name, register in modules.items():
+        module: Any = ModuleType(f"made_up_{name}")
+        module.register = register
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        points.append(EntryPoint(name, module.__name__, plugins.ENTRY_POINT_GROUP))
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints(points).select)
+
+
+def test_an_enabled_entry_point_may_hold_an_engine_of_another_name(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_ctx: PluginContext) -> None:
+        raise RuntimeError("of no concern")
+
+    _entry_points(monkeypatch, broken=broken, pkg=lambda ctx: ctx.register_context_engine(PlainEngine()))
+
+    assert plugins.installed_plugins() == ("broken", "pkg")
+    assert load_engine(HostConfig(engine="plain", enabled_plugins=("broken", "pkg"))).engine.name == "plain"
+    assert "broken" in caplog.text
+
+
+def test_an_entry_point_that_nobody_enabled_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+    _entry_points(monkeypatch, pkg=lambda _ctx: imported.append("pkg"))
+
+    assert load_engine(HostConfig(engine="plain")).engine.name == "compressor"
+    assert imported == []
+
+
 def test_the_built_in_engine_takes_the_compression_settings() -> None:
     config = HostConfig(engine_options={"cooldown_seconds": 5}, compression=CompressionConfig(threshold=0.5))
 
