@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import ProviderError, TurnInterruptedError
 from agent.messages import user_row
-from agent.provider import message_of
+from agent.provider import OpenAIClient, message_of
 from agent.streaming import StreamingClient
 from tests.fakes.provider import FakeEndpoint, ScriptedModel, streamed
 
@@ -76,6 +76,17 @@ def test_an_endpoint_that_falls_silent_is_given_up(held_up: tuple[FakeEndpoint, 
         StreamingClient(held_up[0].base_url, timeout_seconds=0.2).complete(BODY)
 
     assert caught.value.is_retryable
+
+
+def test_an_error_whose_text_never_comes_is_told_without(held_up: tuple[FakeEndpoint, threading.Event]) -> None:
+    def silent() -> Iterator[bytes]:
+        yield b"o"
+        held_up[1].wait(60)
+
+    with FakeEndpoint(lambda _body: (500, silent())).serving() as endpoint, pytest.raises(ProviderError) as caught:
+        OpenAIClient(endpoint.base_url, timeout_seconds=0.2).complete(BODY)
+
+    assert str(caught.value) == "HTTP 500 Internal Server Error"
 
 
 def test_a_cancelled_answer_carries_what_was_said_and_the_next_turn_may_ask_again(

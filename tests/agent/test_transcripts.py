@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_the_turns_are_counted_across_sittings(tmp_path: Path) -> None:
     Transcripts(tmp_path).save("s1", chat(2), 2)
 
     assert Transcripts(tmp_path).load("s1").turn_count == 2
+
+
+def test_a_turn_adds_a_line_with_its_rows_alone(tmp_path: Path) -> None:
+    transcripts = Transcripts(tmp_path)
+    transcripts.save("s1", chat(3), 3)
+    transcripts.save("s1", [*chat(3), user_row("new")], 4)
+
+    last = json.loads(file_of(tmp_path).read_text().splitlines()[-1])
+    assert last == {"turns": 4, "rows": [user_row("new")]}
 
 
 def test_a_file_only_grows(tmp_path: Path) -> None:
