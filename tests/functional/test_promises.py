@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,8 +27,10 @@ from tests.weird import Row, assistant, user
 from vecctx import wiring
 from vecctx.engine import VecctxEngine
 from vecctx.errors import ModelError, StoreError
+from vecctx.retrieve.lexical import asks_something, query_terms
 from vecctx.settings import Settings
-from vecctx.turns.identity import is_synthetic, key_of
+from vecctx.turns.content import text_of_row
+from vecctx.turns.identity import is_synthetic
 
 ROOT = Path(__file__).parents[2]
 PREFILL = [user("Say yes or no."), assistant("Yes.")]
@@ -212,7 +215,7 @@ def test_within_a_turn_each_request_extends_the_one_before_whenever_that_fits(
                 session.engine.close()
 
 
-@MANY
+@settings(MANY, max_examples=10)
 @given(CLEAN, st.sampled_from((900, 1800)))
 def test_a_long_turn_is_cut_seldom(turns: list[list[Row]], budget: int) -> None:
     """A cut is deep: behind it several requests only extend the one before."""
@@ -221,7 +224,7 @@ def test_a_long_turn_is_cut_seldom(turns: list[list[Row]], budget: int) -> None:
         engine.on_turn_complete(copy.deepcopy(session.rows))
         before, cuts, count = session.asked("Where is the blue harbour?"), 0, 0
         while tokens([SYSTEM, *session.request()[-1 - 2 * count :]]) < budget:
-            session.use_tools("a line of output")
+            session.use_tools("a line of output " * 5)
             sent = session.select()
             assert sent is not None
             cuts += not extends(sent, before)
@@ -230,31 +233,30 @@ def test_a_long_turn_is_cut_seldom(turns: list[list[Row]], budget: int) -> None:
         assert cuts <= 6  # each cut halves what is left, and a step takes a fortieth of the budget
 
 
+WORDS = st.sampled_from(("pilot", "harbour", "valley", "bridge", "invoice", "garden", "server", "violin", "amber"))
+LETTERS = st.lists(WORDS, min_size=4, max_size=40).map(" ".join)
+SPOKEN = st.lists(weird.turns(LETTERS | TEXTS), max_size=6)
+
+
 @MANY
-@given(DIRTY)
-def test_every_stored_message_is_found_by_its_own_words_once(rows: list[Row]) -> None:
+@given(SPOKEN | DIRTY.map(lambda rows: [rows]))
+def test_every_stored_message_is_found_by_its_own_words_once(turns: list[list[Row]]) -> None:
     with home_with(redact=False) as home, engine_in(home) as engine:
-        session = Session(engine, home, rows=rows).start()
-        for number in range(4):
-            session.add(user(f"The {ORDINALS[number]} entry tells about the {PLACES[number]} lighthouse keeper."))
-            session.complete(f"About the {PLACES[number]} keeper I know the {ORDINALS[number]} rumour only.")
+        session = Session(engine, home, rows=[row for turn in turns for row in turn]).start()
+        engine.on_turn_complete(copy.deepcopy(session.rows))
         assert engine.flush(30)
         session.ask("What now?")
-        stored = Counter(key_of(row) for row in rows if not is_synthetic(row))
+        talk = [row for row in session.rows[:-1] if not is_synthetic(row)]
         parts = engine._open().parts
-        conversation_id = parts.store.conversation_of("", "s1")
-        assert conversation_id is not None
-        known = parts.store.known(conversation_id)
-        assert Counter(row.key for row in known) >= stored
-        for number in range(4):
-            text = f"The {ORDINALS[number]} entry tells about the {PLACES[number]} lighthouse keeper."
-            assert session.found(text).count(text) == 1
-            answer = f"About the {PLACES[number]} keeper I know the {ORDINALS[number]} rumour only."
-            assert session.found(answer).count(answer) == 1
-
-
-ORDINALS = ("first", "second", "third", "fourth")
-PLACES = ("northern", "southern", "eastern", "western")
+        known = parts.store.known(parts.store.conversation_of("", "s1") or 0)
+        assert [row.uid for row in known] == [row["message_uid"] for row in talk]
+        for row, stored in zip(talk, known, strict=True):
+            text = text_of_row(row)
+            if len(query_terms(text)) >= 4 and asks_something(text):
+                found = [one["id"] for one in session.tool("vecctx_search", query=text, limit=20)["results"]]
+                equals = {other.message_id for other in known if other.key == stored.key}
+                assert equals & set(found), f"{text!r} is not found"
+                assert len(set(found)) == len(found)
 
 
 class Broken:
@@ -382,3 +384,41 @@ def test_logs_are_about_trouble_only(tmp_path: Path, caplog: pytest.LogCaptureFi
             session.turn(f"Question {number} about the harbour")
 
     assert caplog.records == []
+
+
+@pytest.mark.slow
+def test_agents_that_talk_at_once_disturb_nobody(tmp_path: Path) -> None:
+    """Each thread is an agent with a clone; some share a session, as a gateway and a background task do."""
+    (tmp_path / "config.yaml").write_text("context: {vecctx: {budget_tokens: 600}}", encoding="utf-8")
+    shared = VecctxEngine(100_000)
+    shared.on_session_start("s0", hermes_home=str(tmp_path))
+    troubles: list[BaseException] = []
+
+    def talk_on(number: int) -> None:
+        try:
+            session = Session(shared.clone_for_agent(), tmp_path, f"s{number}").start()
+            for turn in range(20):
+                sent = session.asked(f"Turn {turn} of agent{number}: what did the harbour pilot of agent{number} say?")
+                assert refusals(sent) == []
+                assert not any(f"agent{other}:" in as_bytes(sent).decode() for other in range(8) if other != number)
+                session.use_tools(f"a listing for agent{number}")
+                assert extends(session.select() or [], sent)
+                session.complete(f"The pilot of agent{number} said {turn}.")
+                session.found(f"pilot {turn}")
+            session.engine.close()
+        except BaseException as trouble:
+            troubles.append(trouble)
+            raise
+
+    threads = [threading.Thread(target=talk_on, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    parts = shared._open().parts
+
+    assert troubles == []
+    assert shared.flush(60)
+    assert parts.store.stats(parts.embedder.identity).messages == 8 * 20 * 4
+    assert parts.store.check() == ()
+    shared.close()
