@@ -103,13 +103,29 @@ class Home:
             answer, log = self._run(self._environment(), plan)
         return Played(**answer, bodies=provider.bodies, other_bodies=provider.other_bodies, log=log)
 
+    def command(self, *words: str, provider: ScriptedProvider) -> str:
+        """What a command of the real host's environment prints; the config is complete enough for its command line."""
+        environment = hermes_environment()
+        with provider.endpoint.serving() as endpoint:
+            self._install(endpoint.base_url)
+            program = environment.program.with_name(words[0])
+            done = self._call(Environment(program, ""), *words[1:])
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def _environment(self) -> Environment:
         return hermes_environment() if self.host == "hermes" else reference_environment()
 
     def _install(self, base_url: str) -> None:
         self.folder.mkdir(exist_ok=True)
         config: dict[str, Any] = {
-            "model": {"default": "scripted-model", "context_length": self.window_tokens},
+            "model": {
+                "default": "scripted-model",
+                "context_length": self.window_tokens,
+                "provider": "custom",
+                "base_url": base_url,
+                "api_key": "none",
+            },
             "custom_providers": [
                 {"name": "scripted", "base_url": base_url, "models": {"small-model": {"context_length": 70_000}}}
             ],
@@ -134,24 +150,27 @@ class Home:
         with tempfile.TemporaryDirectory() as folder:
             paths = Path(folder, "plan.json"), Path(folder, "answer.json")
             paths[0].write_text(json.dumps(plan), encoding="utf-8")
-            variables = {
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.folder),
-                "HERMES_HOME": str(self.folder),
-                "PYTHONPATH": environment.python_path,
-                "PYTHONDONTWRITEBYTECODE": "1",
-            }
-            command = [str(environment.python), "-m", "tests.hermes.probe.play", *map(str, paths)]
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=variables,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TIMEOUT_SECONDS,
-            )
+            done = self._call(environment, "-m", "tests.hermes.probe.play", *map(str, paths))
             log = done.stdout + done.stderr
             assert paths[1].exists(), log
             answer: dict[str, Any] = json.loads(paths[1].read_text(encoding="utf-8"))
             return answer, log
+
+    def _call(self, environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
+        variables = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "HERMES_HOME": str(self.folder),
+            "PYTHONPATH": environment.python_path,
+            "COLUMNS": "200",
+        }
+        command = [str(environment.program), *words]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
+        )

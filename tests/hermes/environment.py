@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -21,14 +22,18 @@ _BUILT_FROM = ("vecctx", "agent", "models", "pyproject.toml")
 
 @dataclass(frozen=True)
 class Environment:
-    """How to start a host's process: its python, and what is on its path."""
+    """How to start a host's process: the program, and what is on python's path besides what is installed."""
 
-    python: Path
+    program: Path
     python_path: str
 
 
+@cache
 def hermes_environment() -> Environment:
-    """The real host with vecctx from the wheel; built where it is missing, renewed where the checkout changed."""
+    """The real host with vecctx from the wheel: built where it is missing, renewed where the checkout changed.
+
+    Once in a test process: an edit meanwhile must not change what half of the tests see.
+    """
     CACHE.mkdir(exist_ok=True)
     with _locked(CACHE / "lock"):
         python = _host()

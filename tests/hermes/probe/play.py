@@ -1,5 +1,6 @@
 """Plays a plan in a host: `python -m tests.hermes.probe.play PLAN OUTPUT`, both JSON files."""
 
+import gc
 import json
 import os
 import sys
@@ -15,6 +16,8 @@ from tests.hermes.probe.hosts import HermesHost, ReferenceHost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_alive: list[object] = []
+"""As a gateway keeps its agents."""
 _HOSTS: dict[str, type[HermesHost | ReferenceHost]] = {"hermes": HermesHost, "reference": ReferenceHost}
 
 
@@ -63,6 +66,8 @@ def _run(plan: dict[str, Any], result: dict[str, Any]) -> None:
     for step in plan["steps"]:
         result["steps"].append(_take(host, step))
     result["rows"] = host.rows
+    result["resident_mib"] = _resident_mib()
+    _alive.append(host)
     with suppress(RuntimeError):  # no host asks for it, so an engine that is broken on purpose need not answer
         result["status"] = host.engine.get_status()
 
@@ -84,6 +89,13 @@ def _take(host: HermesHost | ReferenceHost, step: dict[str, Any]) -> dict[str, A
         answer = {"raised": repr(error)}
     answer |= {"seconds": time.perf_counter() - started, "calls_before": calls, "session_id": host.session_id}
     return answer
+
+
+def _resident_mib() -> float:
+    gc.collect()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
 
 
 def _origins() -> dict[str, str]:

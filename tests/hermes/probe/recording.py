@@ -1,6 +1,7 @@
 """Notes what a host asks of an engine, and what it got."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any, TypeVar
@@ -61,6 +62,7 @@ def _noting(hook: str, call: Hook) -> Hook:
         note = _note(hook, args, kwargs)
         JOURNAL.append(note)
         _depth.value = 1
+        started = time.perf_counter()
         try:
             answer = call(self, *args, **kwargs)
         except BaseException as error:
@@ -68,6 +70,7 @@ def _noting(hook: str, call: Hook) -> Hook:
             raise
         finally:
             _depth.value = 0
+            note["seconds"] = time.perf_counter() - started
         note["answer"] = _answer(hook, answer)
         return answer
 
