@@ -29,7 +29,7 @@ $(EXTRAS_READY): pyproject.toml
 
 setup: $(READY) ## an environment in .venv with everything but torch
 
-demo: $(READY) ## index a real 115k-token conversation and ask it questions, offline
+demo: $(READY) ## index a real conversation of 105,000 tokens and ask it questions, offline
 	$(BIN)/vecctx demo
 
 test: $(READY) ## the tests, without the slow ones

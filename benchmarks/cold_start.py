@@ -1,9 +1,10 @@
 """New process to first selection on an existing store, beside sentence-transformers with torch in the same run.
 
-    python -m benchmarks.cold_start [--with-torch PATH_TO_PYTHON] [--rounds 5]
+    python -m benchmarks.cold_start [--with-torch PATH_TO_PYTHON] [--model FOLDER] [--rounds 5]
 
-The store is the demo's, made anew in a temporary folder. The other process only loads the same model from `models/` and
-embeds one question; `--with-torch` names a Python that has sentence-transformers (`.venv-extras/bin/python`).
+The store is the demo's, made anew in a temporary folder. The other process only loads a model and embeds one question;
+`--with-torch` names a Python that has sentence-transformers (`.venv-extras/bin/python`), `--model` a folder that it can
+load, by default ours in `models/`.
 """
 
 import argparse
@@ -21,16 +22,18 @@ import sys
 from vecctx.engine import VecctxEngine
 engine = VecctxEngine(200_000)
 engine.update_model("bench", 200_000)
-engine.on_session_start("demo", hermes_home=sys.argv[1])
+engine.on_session_start("demo-8000", hermes_home=sys.argv[1])
 asked = {{"role": "user", "content": {QUESTION!r}}}
 sent = engine.select_context([asked], conversation_messages=[asked], incoming_message=asked, budget_tokens=200_000)
 assert sent is not None and "recalled" in sent[0]["content"], sent
 import os; os._exit(0)
 """
 EMBED = f"""
-import sys
+import pathlib, sys
 from sentence_transformers import SentenceTransformer
-SentenceTransformer(sys.argv[1], backend="onnx").encode({QUESTION!r})
+folder = pathlib.Path(sys.argv[1])
+backend = "torch" if (folder / "model.safetensors").is_file() else "onnx"
+SentenceTransformer(str(folder), backend=backend, device="cpu").encode({QUESTION!r})
 import os; os._exit(0)
 """
 
@@ -39,6 +42,7 @@ def main() -> int:
     """Measure and print one line for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--with-torch", default=None, help="a Python that has sentence-transformers")
+    parser.add_argument("--model", default=str(MODEL), help="a folder that sentence-transformers loads")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
@@ -49,7 +53,7 @@ def main() -> int:
         )
         print(f"vecctx: {seconds([sys.executable, '-c', SELECT, home], options.rounds):.2f} s to the first selection")
     if options.with_torch:
-        command = [options.with_torch, "-c", EMBED, str(MODEL)]
+        command = [options.with_torch, "-c", EMBED, options.model]
         print(f"sentence-transformers: {seconds(command, options.rounds):.2f} s to the first vector")
     return 0
 
