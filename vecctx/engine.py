@@ -297,6 +297,20 @@ class VecctxEngine(ContextEngine):
             "last_notes": list(selection.notes) if selection else [],
         }
 
+    def describe_last_selection(self) -> dict[str, Any]:
+        """What of the last request was kept, recalled and dropped, for a host that shows it; empty before the first."""
+        selection = self._session.selection
+        if selection is None:
+            return {}
+        lists = {"kept": selection.kept, "recalled": selection.recalled, "dropped": selection.dropped}
+        return {
+            name: [
+                {"text": m.excerpt, "role": m.role, "tokens": m.tokens, "score": m.score, "reason": m.reason}
+                for m in marks
+            ]
+            for name, marks in lists.items()
+        }
+
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until all that was handed over is durable and searchable, for other processes too.
 
