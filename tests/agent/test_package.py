@@ -18,6 +18,8 @@ def test_the_host_works_under_another_name(tmp_path: Path, monkeypatch: pytest.M
 
         for path in sorted(Path(agent.__file__).parent.glob("*.py")):
             importlib.import_module(f"elsewhere._host.{path.stem}")
+        suite = importlib.import_module("elsewhere._host.conformance")
+        assert suite.check_engine("compressor", points=suite.POINTS[:3]).is_conformant
 
         testing = importlib.import_module("elsewhere._host.testing")
         model = testing.ScriptedModel(["ok"])
