@@ -164,8 +164,8 @@ def _problems(result: list[Message]) -> list[str]:
 
 
 def _files(home: Path) -> dict[Path, str]:
-    # SQLite's shared memory changes with a look into the database, too.
-    files = (path for path in home.rglob("*") if path.is_file() and path.suffix != ".db-shm")
+    # A mere look into a SQLite database makes an empty log and an index of it: that publishes nothing.
+    files = (path for path in home.rglob("*") if path.is_file() and path.stat().st_size and path.suffix != ".db-shm")
     return {path.relative_to(home): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

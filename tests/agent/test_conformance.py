@@ -1,7 +1,9 @@
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,32 @@ def test_an_engine_that_calls_exit_breaks_points_and_not_the_suite() -> None:
 
     assert [result.outcome for result in report.results] == [Outcome.BROKEN] * 2
     assert "SystemExit" in report.results[0].detail
+
+
+class Reading(GoodEngine):
+    """Looks into its database while it compresses."""
+
+    def on_session_start(self, session_id: str, **details: Any) -> None:
+        super().on_session_start(session_id, **details)
+        if "hermes_home" in details:
+            self.path = Path(details["hermes_home"]) / "engine.db"
+            with closing(sqlite3.connect(self.path)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("CREATE TABLE rows (text)")
+
+    def compress(self, messages: list[Message], *args: Any, **details: Any) -> list[Message]:
+        self.reader = sqlite3.connect(self.path, check_same_thread=False)
+        self.reader.execute("SELECT * FROM rows").fetchall()
+        return super().compress(messages, *args, **details)
+
+    def on_session_end(self, session_id: str, messages: list[Message]) -> None:
+        self.reader.close()
+
+
+def test_an_engine_that_reads_its_database_while_it_compresses_publishes_nothing() -> None:
+    point = next(point for point in POINTS if point.name == "compress.publishes-nothing")
+
+    assert check_point(Reading, point).detail == ""
 
 
 def test_the_users_home_is_out_of_sight_while_points_are_checked(
