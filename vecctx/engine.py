@@ -36,9 +36,12 @@ class _Session:
 
     session_id: str = ""
     owner: str = ""
+    """Who talks; empty where the host does not say."""
+    is_owner_known: bool = False
+    """The host's record was found, whether or not it names somebody."""
     parent_id: str | None = None
     is_fork: bool = False
-    """A review of the conversation by the host itself: it may look, and leaves nothing behind."""
+    """A review by the host itself, or a subagent: it may look, and leaves nothing behind."""
     conversation_id: int | None = None
     has_history: bool = False
     """Completed turns were seen: an empty transcript now is somebody else's."""
@@ -76,6 +79,7 @@ class VecctxEngine(ContextEngine):
         self._settings = Settings()
         self._opened: wiring.Opened | None = None
         self._session = _Session(session_id=f"unbound-{uuid.uuid4().hex}")
+        self._session_db: Any = None
         self._session_id = ""
         """What the host compares with its own; empty until it says."""
         self._guard = FailOpen()
@@ -97,7 +101,8 @@ class VecctxEngine(ContextEngine):
         parent = details.get("old_session_id") if details.get("boundary_reason") in _GOES_ON else None
         is_same = session_id == self._session.session_id or (parent and parent == self._session.session_id)
         before = self._session if is_same else _Session()
-        self._bind(replace(before, session_id=session_id, parent_id=parent, conversation_id=None, is_fork=False))
+        is_fork = details.get("platform") == "subagent"
+        self._bind(replace(before, session_id=session_id, parent_id=parent, conversation_id=None, is_fork=is_fork))
         self._session.owner = str(details.get("user_id") or before.owner)
         self._session.has_history = False
         with self._guard("start", self._stand_aside):
@@ -107,6 +112,7 @@ class VecctxEngine(ContextEngine):
 
     def bind_session_state(self, session_db: object = None, session_id: str = "") -> None:
         """The host changed the session without a start; no database and no id is the mark of a review fork."""
+        self._session_db = session_db
         if session_db is None and not session_id:
             self._bind(replace(self._session, is_fork=True))
         elif session_id and session_id != self._session.session_id:
@@ -218,12 +224,12 @@ class VecctxEngine(ContextEngine):
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the open turn's last request was too large for the window: a single turn has outgrown it.
 
-        The host's number is the size of the history, which selection leaves out; it counts only where the host
-        never asks for a selection.
+        The host's number is the size of the history, which selection leaves out; it counts only where nothing is
+        selected: in hosts that never ask, and for a host's own forks and subagents.
         """
         if not self.threshold_tokens:
             return False
-        if not _HOST_SELECTS:
+        if not _HOST_SELECTS or self._session.is_fork:
             return isinstance(prompt_tokens, int) and prompt_tokens >= self.threshold_tokens
         size = self._session.open_tokens
         return bool(size) and size + self._session.overhead_tokens >= self.threshold_tokens
@@ -263,13 +269,17 @@ class VecctxEngine(ContextEngine):
         details = {"base_url": base_url, "api_key": api_key, "provider": provider, "api_mode": api_mode}
         self._model_details = details
         self._compressor = None
-        super().update_model(self.model, int(context_length or 0), **taken_by(super().update_model, details))
+        with self._guard("model"):  # an exception here would cost the host its agent
+            super().update_model(self.model, int(context_length or 0), **taken_by(super().update_model, details))
 
     # Tools, status, life.
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools that the model can call."""
-        return tools.schemas()
+        found: list[dict[str, Any]] = []
+        with self._guard("tools"):  # the same
+            found = tools.schemas()
+        return found
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **context: Any) -> str:  # noqa: ANN401, ARG002
         """The result of a tool, as JSON; an error is an answer too."""
@@ -391,6 +401,7 @@ class VecctxEngine(ContextEngine):
     def _locate(self, rows: Sequence[Row], session: _Session) -> int:
         """The conversation of these rows; opened if it is new."""
         store = self._open().parts.store
+        self._ask_owner(session)
         expected = store.conversation_of(session.owner, session.session_id)
         is_fresh = not session.has_history
         found = ingest.locate(rows, expected, owner=session.owner, store=store, is_fresh=is_fresh)
@@ -400,6 +411,16 @@ class VecctxEngine(ContextEngine):
         session.conversation_id = found
         return found
 
+    def _ask_owner(self, session: _Session) -> None:
+        """Whose session it is, from the host's own record: its hooks do not say."""
+        if session.owner or session.is_owner_known or self._session_db is None:
+            return
+        with self._guard("owner"):
+            record = self._session_db.get_session(session.session_id)
+            session.is_owner_known = bool(record)
+            if record and record.get("user_id"):
+                session.owner = f"{record.get('source') or ''}:{record['user_id']}"
+
     def _parent_of_fork(self, rows: Sequence[Row]) -> int | None:
         """The conversation that a fork reviews; None where nobody stored it."""
         store, session = self._open().parts.store, self._session
@@ -407,7 +428,8 @@ class VecctxEngine(ContextEngine):
         return session.conversation_id
 
     def _scope(self, conversation_id: int) -> tuple[int, ...]:
-        if self._settings.scope == "conversation":
+        is_nobody = self._settings.scope == "user" and not self._session.owner
+        if self._settings.scope == "conversation" or is_nobody:  # where nobody is named, everybody would be one
             return (conversation_id,)
         owner = self._session.owner if self._settings.scope == "user" else None
         return self._open().parts.store.conversations_of(owner)

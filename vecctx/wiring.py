@@ -144,4 +144,10 @@ def _opened(key: _Key, settings: Settings) -> Opened:
         clock=clock,
         runner=DeadlineRunner(),
     )
-    return Opened(key, parts, EmbeddingWorker(lambda: embed_pending(store, embedder)))
+    return Opened(key, parts, EmbeddingWorker(lambda: embed_pending(store, embedder), lambda: _warm_up(parts)))
+
+
+def _warm_up(parts: Parts) -> None:
+    """Load the token ranks and the model, which takes half a second, before the first request asks for them."""
+    parts.counter.count_text("warm up")
+    parts.embedder.embed_query("warm up")

@@ -633,14 +633,62 @@ def test_a_model_switch_of_the_same_window_changes_no_byte(session: Session) -> 
     assert session.select() == first
 
 
-def test_a_subagent_has_a_conversation_of_its_own(session: Session, make_engine: Callable[[], VecctxEngine]) -> None:
+def test_a_subagent_is_left_alone_and_leaves_nothing_behind(
+    session: Session, make_engine: Callable[[], VecctxEngine]
+) -> None:
+    """A delegated goal was stored as a conversation of its own."""
     session.turn(BUCKET)
+    before = stats(session)
     child = Session(make_engine(), session.home, "child")
     child.engine.on_session_start("child", hermes_home=str(session.home), platform="subagent")
 
-    assert block_of(child.asked(ASKS_BUCKET)) == ""
+    assert child.ask(ASKS_BUCKET) is None
     child.complete()
-    assert stats(session)[:2] == (2, 4)
+    assert stats(session) == before
+    assert child.engine.should_compress(WINDOW_TOKENS)
+
+
+class HostRecords:
+    """The host's session database: who talks in a session."""
+
+    def __init__(self, **users: str | None) -> None:
+        self.users = users
+
+    def get_session(self, session_id: str) -> dict[str, Any] | None:
+        return {"source": "telegram", "user_id": self.users[session_id]} if session_id in self.users else None
+
+
+def test_who_talks_is_read_from_the_hosts_record(make_engine: Callable[[], VecctxEngine], tmp_path: Path) -> None:
+    """Hosts tell no user id at the start: with scope `user` everybody was one user."""
+    configure(tmp_path, budget_tokens=6_000, scope="user")
+    records = HostRecords(ann1="ann", ann2="ann", bob1="bob")
+    found = {}
+    for name in records.users:
+        talk = Session(make_engine(), tmp_path, name)
+        talk.engine.bind_session_state(session_db=records, session_id=name)
+        talk.start()
+        if name == "ann1":
+            talk.turn(BUCKET)
+        found[name] = block_of(talk.asked(ASKS_BUCKET))
+
+    assert BUCKET in found["ann2"]
+    assert found["bob1"] == ""
+
+
+def test_where_nobody_is_named_scope_user_is_this_conversation(
+    make_engine: Callable[[], VecctxEngine], tmp_path: Path
+) -> None:
+    configure(tmp_path, budget_tokens=6_000, scope="user")
+    Session(make_engine(), tmp_path, "one").start().turn(BUCKET)
+
+    assert block_of(Session(make_engine(), tmp_path, "two").start().asked(ASKS_BUCKET)) == ""
+
+
+def test_a_host_record_that_cannot_be_read_costs_nothing(session: Session) -> None:
+    session.engine.bind_session_state(session_db=object(), session_id=session.session_id)
+    session.turn(BUCKET)
+
+    assert stats(session)[1] == 2
 
 
 # What usage teaches.

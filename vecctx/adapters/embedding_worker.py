@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 _LOG = logging.getLogger("vecctx")
 
@@ -14,8 +15,10 @@ class EmbeddingWorker:
     What is not embedded when the process ends is found in the store by the next one.
     """
 
-    def __init__(self, embed_next: Callable[[], int]) -> None:
+    def __init__(self, embed_next: Callable[[], int], prepare: Callable[[], object] = lambda: None) -> None:
         self._embed_next = embed_next
+        self._prepare = prepare
+        """Run once, first: it loads what the chat will need soon, off the chat's thread."""
         self._state = threading.Condition()
         """Guards the fields below; told whenever one of them changes."""
         self._thread: threading.Thread | None = None
@@ -55,6 +58,8 @@ class EmbeddingWorker:
             self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
+        with suppress(BaseException):  # what cannot be loaded now is told when it is used
+            self._prepare()
         while self._next_round():
             try:
                 while not self._is_closed and self._embed_next():

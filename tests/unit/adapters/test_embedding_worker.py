@@ -207,3 +207,21 @@ def test_the_work_itself_may_close_the_worker() -> None:
 
     assert is_closed.wait(LONG_SECONDS)
     worker.close()
+
+
+def test_it_prepares_once_and_first_and_goes_on_where_that_fails() -> None:
+    """The model and the ranks are loaded off the chat's thread; what cannot be loaded is told when it is used."""
+    work, order = Work(2), []
+
+    def prepare() -> None:
+        order.append(work.runs)
+        raise SystemExit
+
+    worker = EmbeddingWorker(work.embed_next, prepare)
+    for _ in range(2):
+        worker.wake()
+        assert worker.wait(LONG_SECONDS)
+    worker.close()
+
+    assert order == [0]
+    assert work.batches == 0
