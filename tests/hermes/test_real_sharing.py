@@ -32,6 +32,22 @@ def test_two_users_in_two_threads_never_see_each_others_words(home: Home, way: s
     )
 
 
+def test_scope_user_keeps_users_apart_and_joins_their_sessions(home: Home) -> None:
+    """Hermes tells no user id at the start: everybody was one user, and read the others' words."""
+    settings = {"scope": "user", "budget_tokens": 6000}
+    home = Home(home.folder, config={"context": {"engine": "vecctx", "vecctx": settings}})
+    played = home.play(answering(), *map(speaker, NAMES), together=True)
+
+    assert not any(says(request, "alder") and says(request, "birch") for request in played.requests)
+
+
+@pytest.mark.parametrize("part", ["tools.schemas", "taken_by"])
+def test_what_fails_while_an_agent_is_built_costs_no_agent(home: Home, part: str) -> None:
+    played = home.play(answering(), Speaker([turn("Hello.")], session_id="s1", engine=f"broken-{part}"))
+
+    assert played.agents[0]["construction_error"] is None
+
+
 def test_it_costs_little_time_and_memory(home: Home) -> None:
     without = many_agents(Home(home.folder / "without", engine="compressor", installed_as="nothing"))
     with_it = many_agents(Home(home.folder / "with", installed_as="plugin"))
