@@ -202,6 +202,13 @@ def test_schemas_are_flat_and_each_tool_answers_json(session: Session) -> None:
         assert answer.keys() == {"error"}
 
 
+@pytest.mark.parametrize("number", [0, -1, 77, 2**63, 2**80])
+def test_an_id_that_no_message_has_is_no_trouble_of_the_store(session: Session, number: int) -> None:
+    session.turn(BUCKET)
+
+    assert "there is no message" in session.tool("vecctx_expand", id=number)["error"]
+
+
 # Selecting.
 
 
@@ -559,6 +566,16 @@ def test_a_review_fork_leaves_nothing_behind(
 
     assert stats(session)[:2] == before[:2]
     assert "Nothing." not in session.found("review conversation worth")
+
+
+def test_a_fork_stores_no_other_sessions_end(session: Session, make_engine: Callable[[], VecctxEngine]) -> None:
+    session.turn(BUCKET)
+    fork = Session(make_engine(), session.home, "random").start()
+    fork.engine.bind_session_state(None, "")
+
+    fork.engine.on_session_end("s1", [*copy.deepcopy(session.rows), user("Review it."), assistant("Nothing.")])
+
+    assert stats(session)[:2] == (1, 2)
 
 
 def test_a_fork_knows_what_its_parent_said(session: Session, make_engine: Callable[[], VecctxEngine]) -> None:
@@ -940,6 +957,16 @@ def in_another_process(session: Session, *flags: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+def test_a_turn_is_embedded_without_being_asked_for(session: Session) -> None:
+    opened = session.engine._open()
+    assert opened.worker.wait(30)
+
+    session.turn(BUCKET)
+
+    assert opened.worker.wait(30)
+    assert opened.parts.store.pending_count(opened.parts.embedder.identity) == 0
 
 
 def test_what_was_flushed_is_found_by_another_process(session: Session) -> None:

@@ -122,6 +122,15 @@ def test_no_call_id_of_the_prefill_is_sent_twice() -> None:
     assert refusals(sent.messages) == []
 
 
+def test_a_system_row_that_the_conversation_begins_with_is_no_part_of_the_head() -> None:
+    """Other programs leave such rows; providers take one system message."""
+    parts = make_parts()
+    history = [{"role": "system", "content": "An old instruction."}, *HISTORY]
+    remember(history, parts)
+
+    assert refusals(sent_for(make_ask(history), parts).messages) == []
+
+
 def test_where_system_and_turn_alone_pass_the_budget_just_these_go(parts: Parts) -> None:
     behind = batch(3)
     sent = sent_for(make_ask(HISTORY, behind=behind, budget=20), parts)
