@@ -1,10 +1,8 @@
 """The bridge to the host: its calls become calls of the two paths. It translates and decides nothing."""
 
-import math
-import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,10 +11,11 @@ from vecctx.fail_open import FailOpen
 from vecctx.pack.ledger import Ledger
 from vecctx.pack.limit import limit
 from vecctx.selection import Ask, Sent, select
+from vecctx.session import Session, number_in
 from vecctx.settings import Settings, home_folder, load_settings
 from vecctx.summarizer import built_in_summarizer, taken_by
 from vecctx.turns import align, identity
-from vecctx.values import Budget, Row, Selection
+from vecctx.values import Budget, Row
 
 if TYPE_CHECKING:
     from agent.context_engine import ContextEngine
@@ -25,34 +24,6 @@ else:
         from agent.context_engine import ContextEngine
     except ImportError:
         from vecctx._host.context_engine import ContextEngine
-
-_MAX_OVERHEAD_SHARE = 0.5
-"""What usage teaches may take at most this share of the window: one odd report must not starve every request."""
-
-
-@dataclass(slots=True)
-class _Session:
-    """What belongs to one conversation that an engine serves, replaced as a whole when the session changes."""
-
-    session_id: str = ""
-    owner: str = ""
-    """Who talks; empty where the host does not say."""
-    is_owner_known: bool = False
-    """The host's record was found, whether or not it names somebody."""
-    parent_id: str | None = None
-    is_fork: bool = False
-    """A review by the host itself, or a subagent: it may look, and leaves nothing behind."""
-    conversation_id: int | None = None
-    has_history: bool = False
-    """Completed turns were seen: an empty transcript now is somebody else's."""
-    entry: Ledger = field(default_factory=Ledger)
-    selection: Selection | None = None
-    """What went out for the last request; None where the host sent it as it was."""
-    open_tokens: int = 0
-    """Size of that request while its turn goes on; 0 when the turn is over, or compacted."""
-    overhead_tokens: int = 0
-    is_behind: bool = False
-    """The last hand-over could not be stored; the next one brings it again."""
 
 
 class VecctxEngine(ContextEngine):
@@ -78,7 +49,7 @@ class VecctxEngine(ContextEngine):
         self._home: Path | None = None
         self._settings = Settings()
         self._opened: wiring.Opened | None = None
-        self._session = _Session(session_id=f"unbound-{uuid.uuid4().hex}")
+        self._session = Session()
         self._session_db: Any = None
         self._session_id = ""
         """What the host compares with its own; empty until it says."""
@@ -100,7 +71,7 @@ class VecctxEngine(ContextEngine):
         self._home = Path(home) if home else self._home or home_folder()
         parent = details.get("old_session_id") if details.get("boundary_reason") in _GOES_ON else None
         is_same = session_id == self._session.session_id or (parent and parent == self._session.session_id)
-        before = self._session if is_same else _Session()
+        before = self._session if is_same else Session()
         is_fork = details.get("platform") == "subagent"
         self._bind(replace(before, session_id=session_id, parent_id=parent, conversation_id=None, is_fork=is_fork))
         self._session.owner = str(details.get("user_id") or before.owner)
@@ -116,19 +87,18 @@ class VecctxEngine(ContextEngine):
         if session_db is None and not session_id:
             self._bind(replace(self._session, is_fork=True))
         elif session_id and session_id != self._session.session_id:
-            self._bind(_Session(session_id=session_id, owner=self._session.owner))
+            self._bind(Session(session_id=session_id, owner=self._session.owner))
 
     def on_session_reset(self) -> None:
         """The next messages belong to a new conversation."""
         super().on_session_reset()
-        # A name that nothing has: hosts bind the new session's afterwards, or never.
-        self._bind(_Session(session_id=f"reset-{uuid.uuid4().hex}", owner=self._session.owner))
+        self._bind(Session(owner=self._session.owner))  # hosts name the new session afterwards, or never
 
     def on_session_end(self, session_id: str, messages: list[dict[str, Any]]) -> None:
         """Store what was missed. Every compaction ends a session, so nothing is closed here."""
         session = self._session
         if session_id and session_id != session.session_id:  # a host may serve a session that it never told us of
-            session = _Session(session_id=session_id, owner=session.owner, is_fork=session.is_fork)
+            session = Session(session_id=session_id, owner=session.owner, is_fork=session.is_fork)
         self._store(messages, session, is_live=False)
         if self._opened is not None:
             with self._guard("session end"):
@@ -175,7 +145,7 @@ class VecctxEngine(ContextEngine):
         parts = self._open().parts
         parts = wiring.with_counter(parts, wiring.counter_for(self.model, self._settings))
         past = align.past_rows(request, conversation, split)
-        conversation_id = self._parent_of_fork(past) if self._session.is_fork else self._locate(past, self._session)
+        conversation_id = self._locate(past, self._session)
         if conversation_id is None:
             return None
         self._store(past, self._session, is_live=False)
@@ -184,7 +154,7 @@ class VecctxEngine(ContextEngine):
             conversation=conversation,
             incoming=incoming,
             conversation_id=conversation_id,
-            scope=self._scope(conversation_id),
+            scope=self._session.scope(self._settings.scope, parts.store),
             budget=self.budget(asked),
             deadline_ms=self._settings.deadline_ms,
             previous=self._session.entry,
@@ -210,16 +180,13 @@ class VecctxEngine(ContextEngine):
             self._learn(usage)
 
     def _learn(self, usage: Mapping[str, Any]) -> None:
-        prompt, completion = _number(usage, "prompt_tokens"), _number(usage, "completion_tokens")
+        prompt, completion = number_in(usage, "prompt_tokens"), number_in(usage, "completion_tokens")
         if not prompt:
             return
         self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
         self.last_completion_tokens = completion
-        self.last_total_tokens = _number(usage, "total_tokens") or prompt + completion
-        if self._session.selection is not None:
-            unseen = prompt - self._session.selection.used_tokens
-            most = int(_MAX_OVERHEAD_SHARE * self.context_length)
-            self._session.overhead_tokens = min(max(self._session.overhead_tokens, unseen, 0), most)
+        self.last_total_tokens = number_in(usage, "total_tokens") or prompt + completion
+        self._session.learn(prompt, self.context_length)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the open turn's last request was too large for the window: a single turn has outgrown it.
@@ -287,9 +254,8 @@ class VecctxEngine(ContextEngine):
             return tools.error(self.problem)
         answer = tools.error("the store cannot be read now")  # what stays where the guard caught something
         with self._guard(f"tool {name}"):
-            conversation_id = self._session.conversation_id
-            scope = () if conversation_id is None else self._scope(conversation_id)
-            answer = tools.call(name, args, scope, self._open().parts)
+            parts = self._open().parts
+            answer = tools.call(name, args, self._session.scope(self._settings.scope, parts.store), parts)
         return answer
 
     def get_status(self) -> dict[str, Any]:
@@ -364,7 +330,7 @@ class VecctxEngine(ContextEngine):
             self._compressor = built_in_summarizer(ContextEngine.__module__, wanted)
         return self._compressor
 
-    def _bind(self, session: _Session) -> None:
+    def _bind(self, session: Session) -> None:
         self._session = session
         self._session_id = session.session_id
 
@@ -377,7 +343,7 @@ class VecctxEngine(ContextEngine):
             self._give_back = weakref.finalize(self, self._opened.close)
         return self._opened
 
-    def _store(self, rows: Sequence[Row], session: _Session, *, is_live: bool) -> None:
+    def _store(self, rows: Sequence[Row], session: Session, *, is_live: bool) -> None:
         """Hand a transcript of completed turns to the write path."""
         if session.is_fork or self.problem is not None or not rows:
             return
@@ -385,9 +351,12 @@ class VecctxEngine(ContextEngine):
         with self._guard("store"):
             opened = self._open()
             parts = opened.parts
+            conversation_id = self._locate(rows, session)
+            if conversation_id is None:
+                return
             stored = ingest.ingest(
                 rows,
-                self._locate(rows, session),
+                conversation_id,
                 store=parts.store,
                 counter=parts.counter,
                 redacts=self._settings.redact,
@@ -398,41 +367,10 @@ class VecctxEngine(ContextEngine):
             if stored.message_ids:
                 opened.worker.wake()
 
-    def _locate(self, rows: Sequence[Row], session: _Session) -> int:
-        """The conversation of these rows; opened if it is new."""
-        store = self._open().parts.store
-        self._ask_owner(session)
-        expected = store.conversation_of(session.owner, session.session_id)
-        is_fresh = not session.has_history
-        found = ingest.locate(rows, expected, owner=session.owner, store=store, is_fresh=is_fresh)
-        if found is None:
-            name = session.session_id if expected is None else ingest.name_of_stranger(session.session_id, rows)
-            found = store.open_conversation(session.owner, name, session.parent_id)
-        session.conversation_id = found
-        return found
-
-    def _ask_owner(self, session: _Session) -> None:
-        """Whose session it is, from the host's own record: its hooks do not say."""
-        if session.owner or session.is_owner_known or self._session_db is None:
-            return
+    def _locate(self, rows: Sequence[Row], session: Session) -> int | None:
         with self._guard("owner"):
-            record = self._session_db.get_session(session.session_id)
-            session.is_owner_known = bool(record)
-            if record and record.get("user_id"):
-                session.owner = f"{record.get('source') or ''}:{record['user_id']}"
-
-    def _parent_of_fork(self, rows: Sequence[Row]) -> int | None:
-        """The conversation that a fork reviews; None where nobody stored it."""
-        store, session = self._open().parts.store, self._session
-        session.conversation_id = ingest.holder(rows, None, owner=session.owner, store=store)
-        return session.conversation_id
-
-    def _scope(self, conversation_id: int) -> tuple[int, ...]:
-        is_nobody = self._settings.scope == "user" and not self._session.owner
-        if self._settings.scope == "conversation" or is_nobody:  # where nobody is named, everybody would be one
-            return (conversation_id,)
-        owner = self._session.owner if self._settings.scope == "user" else None
-        return self._open().parts.store.conversations_of(owner)
+            session.ask_owner(self._session_db)
+        return session.locate(rows, self._open().parts.store)
 
 
 _GOES_ON = (None, "", "compression")
@@ -452,11 +390,6 @@ _POLICY = (
     "_model_details",
 )
 """What a clone takes over; never a session, a count of tokens, or an open store."""
-
-
-def _number(usage: Mapping[str, Any], key: str) -> int:
-    value = usage.get(key)
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 _HOST_SELECTS = hasattr(ContextEngine, "select_context")

@@ -113,8 +113,7 @@ def _expand(arguments: dict[str, Any], scope: Sequence[int], parts: Parts) -> st
     except (TypeError, ValueError, OverflowError):
         return error("id must be a whole number")
     around = _between(arguments.get("around"), 0, MAX_NEIGHBOURS, _DEFAULT_NEIGHBOURS)
-    is_possible = 0 < message_id < 2**63
-    messages = parts.store.around(scope, message_id, around, around) if is_possible else ()
+    messages = parts.store.around(scope, message_id, around, around)
     if not messages:
         return error(f"there is no message {message_id} in this conversation")
     start = _between(arguments.get("start"), 0, sys.maxsize, 0)
