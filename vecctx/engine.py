@@ -98,7 +98,8 @@ class VecctxEngine(ContextEngine):
         """Store what was missed. Every compaction ends a session, so nothing is closed here."""
         session = self._session
         if session_id and session_id != session.session_id:  # a host may serve a session that it never told us of
-            session = Session(session_id=session_id, owner=session.owner, is_fork=session.is_fork)
+            owner = session.owner if session_id == session.parent_id else ""  # another session may be another user's
+            session = Session(session_id=session_id, owner=owner, is_fork=session.is_fork)
         self._store(messages, session, is_live=False)
         if self._opened is not None:
             with self._guard("session end"):

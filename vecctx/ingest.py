@@ -97,8 +97,9 @@ def _goes_on(rows: Sequence[Row], newest: Sequence[Known]) -> bool:
 
 def name_of_stranger(session_id: str, rows: Sequence[Row]) -> str:
     """A session name for a transcript that came under another session's name, the same each time it comes."""
-    first = next((identity.key_of(row) for row in talk_of(rows)), "empty")
-    return f"{session_id}#{first}"
+    first = next(iter(talk_of(rows)), None)
+    name = "empty" if first is None else identity.uid_of(first) or identity.key_of(first)  # many talks begin with "hi"
+    return f"{session_id}#{name}"
 
 
 def embed_pending(store: Store, embedder: Embedder, limit: int = EMBED_BATCH) -> int:

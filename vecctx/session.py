@@ -30,6 +30,8 @@ class Session:
     is_fork: bool = False
     """A review by the host itself, or a subagent: it may look, and leaves nothing behind."""
     conversation_id: int | None = None
+    is_stranger: bool = False
+    """The last rows were another session's, that the host did not name: whose they are is not known."""
     has_history: bool = False
     """Completed turns were seen: an empty transcript now is somebody else's."""
     entry: Ledger = field(default_factory=Ledger)
@@ -65,9 +67,11 @@ class Session:
             return self.conversation_id
         expected = store.conversation_of(self.owner, self.session_id)
         found = ingest.locate(rows, expected, owner=self.owner, store=store, is_fresh=not self.has_history)
-        if found is None:
-            name = self.session_id if expected is None else ingest.name_of_stranger(self.session_id, rows)
-            found = store.open_conversation(self.owner, name, self.parent_id)
+        self.is_stranger = found is None and expected is not None
+        if self.is_stranger:
+            found = store.open_conversation("", ingest.name_of_stranger(self.session_id, rows))
+        elif found is None:
+            found = store.open_conversation(self.owner, self.session_id, self.parent_id)
         self.conversation_id = found
         return found
 
@@ -75,7 +79,7 @@ class Session:
         """The conversations that recall may look into; none before the first rows were located."""
         if self.conversation_id is None:
             return ()
-        is_nobody = wanted == "user" and not self.owner
+        is_nobody = wanted == "user" and (self.is_stranger or not self.owner)
         if wanted == "conversation" or is_nobody:  # where nobody is named, everybody would be one
             return (self.conversation_id,)
         return store.conversations_of(self.owner if wanted == "user" else None)

@@ -473,11 +473,14 @@ def test_sessions_that_take_turns_on_one_engine_never_meet(
         assert other not in " ".join(session.found("secret colour"))
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
 def test_a_cached_engine_that_gets_another_sessions_transcript_keeps_them_apart(
-    engine: VecctxEngine, tmp_path: Path
+    engine: VecctxEngine, tmp_path: Path, *, is_compacted: bool
 ) -> None:
-    """A gateway may use an engine for another session and tell it nothing."""
+    """A gateway may use an engine for another session and tell it nothing, also behind a compaction."""
     one = Session(engine, tmp_path, "one").start()
+    if is_compacted:
+        one.start(boundary_reason="compression", old_session_id="one")
     two = Session(engine, tmp_path, "two")
     for session, colour in ((one, "crimson"), (two, "emerald"), (one, "scarlet"), (two, "olive")):
         session.turn(f"The secret colour is {colour}.", "ok")
@@ -490,6 +493,19 @@ def test_a_cached_engine_that_gets_another_sessions_transcript_keeps_them_apart(
     assert stats(one)[1] == 12
 
 
+def test_two_strangers_that_begin_with_the_same_word_are_two(engine: VecctxEngine, tmp_path: Path) -> None:
+    Session(engine, tmp_path, "one").start().turn("hi", "hello")
+    two, three = Session(engine, tmp_path, "two"), Session(engine, tmp_path, "three")
+    for session, colour in ((two, "emerald"), (three, "crimson")):
+        session.turn("hi", "hello")
+        session.turn(f"The secret colour is {colour}.", "ok")
+
+    assert "emerald" not in said(three.asked("Which secret colour is it?"))
+    assert "emerald" not in " ".join(three.found("secret colour"))
+    three.complete()
+    assert "crimson" not in said(two.asked("Which secret colour is it?"))
+
+
 def test_the_end_of_another_session_is_stored_apart(engine: VecctxEngine, tmp_path: Path) -> None:
     one = Session(engine, tmp_path, "one").start()
     one.turn("The secret colour is crimson.")
@@ -500,6 +516,34 @@ def test_the_end_of_another_session_is_stored_apart(engine: VecctxEngine, tmp_pa
     assert stats(one)[:2] == (2, 4)
     assert "emerald" not in " ".join(one.found("secret colour"))
     assert "crimson" in said(one.ask("Which secret colour is it?"))
+
+
+def test_the_end_of_another_session_is_not_stored_as_this_users(engine: VecctxEngine, tmp_path: Path) -> None:
+    configure(tmp_path, scope="user")
+    one = Session(engine, tmp_path, "one").start(user_id="ann")
+    one.turn("The secret colour is crimson.")
+
+    engine.on_session_end("two", [user("The secret colour is emerald."), assistant("ok")])
+
+    assert "emerald" not in said(one.ask("Which secret colour is it?"))
+    assert "emerald" not in " ".join(one.found("secret colour"))
+
+
+def test_a_session_that_nobody_named_shares_nothing_with_the_named_ones_user(
+    engine: VecctxEngine, tmp_path: Path
+) -> None:
+    """With recall over all of a user's talks, a cached engine may get another user's transcript without a word."""
+    configure(tmp_path, scope="user")
+    one = Session(engine, tmp_path, "one").start(user_id="ann")
+    two = Session(engine, tmp_path, "two")
+    for session, colour in ((one, "crimson"), (two, "emerald"), (one, "scarlet"), (two, "olive")):
+        session.turn(f"The secret colour is {colour}.", "ok")
+
+    for session, others in ((two, ("crimson", "scarlet")), (one, ("emerald", "olive"))):
+        sent = session.asked("Which secret colour is it?")
+        assert not any(colour in said(sent) for colour in others)
+        assert not any(colour in " ".join(session.found("secret colour")) for colour in others)
+        session.complete()
 
 
 def test_a_stranger_without_a_transcript_recalls_nothing(session: Session) -> None:
