@@ -11,6 +11,7 @@ import click
 from vecctx._version import __version__
 from vecctx.cli.demo import demo
 from vecctx.cli.doctor import doctor
+from vecctx.cli.hermes_group import hermes
 from vecctx.cli.replay import replay
 from vecctx.cli.search import search
 from vecctx.cli.stats import stats
@@ -58,7 +59,7 @@ def main(ctx: click.Context) -> None:
         ctx.call_on_close(partial(logger.removeHandler, handler))
 
 
-for _command in (demo, replay, search, why, stats, doctor):
+for _command in (demo, replay, search, why, stats, doctor, hermes):
     main.add_command(_command)
 
 _LOGGERS = ("vecctx", "agent")
