@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+BUDGET_TOKENS = 8000
 pytestmark = pytest.mark.slow
 
 
@@ -55,9 +56,10 @@ def test_the_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
 def test_the_wheel_alone_runs_the_demo(bare: Path, tmp_path: Path) -> None:
     shown = run(str(bare.parent / "vecctx"), "demo", "--json", cwd=tmp_path)
 
-    requests = json.loads(shown)["requests"]
-    assert len(requests) == 6
-    assert all(request["selection"]["used_tokens"] <= request["selection"]["budget_tokens"] for request in requests)
+    played = json.loads(shown)
+    assert played["questions"] == len(played["requests"]) == 6
+    assert played["answerable"]["with_vecctx"] > played["answerable"]["with_window"]
+    assert all(one["sent_tokens"] <= BUDGET_TOKENS for one in played["requests"])
 
 
 def test_the_wheel_alone_brings_the_host_and_no_torch(bare: Path, tmp_path: Path) -> None:
