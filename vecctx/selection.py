@@ -8,7 +8,7 @@ from vecctx.errors import VecctxError
 from vecctx.pack import fill, hold, ledger
 from vecctx.ports import Parts
 from vecctx.rank.boost import lend
-from vecctx.rank.fuse import best_of, fuse
+from vecctx.rank.fuse import best_of, best_places, fuse
 from vecctx.rank.gate import is_related
 from vecctx.retrieve.dense import dense
 from vecctx.retrieve.lexical import asks_something, lexical, weight
@@ -156,7 +156,7 @@ def find(
         return (), (*notes, "nothing stored is about this")
     places = parts.store.places([hit.chunk_id for hit in (*meaning, *words.hits)])
     scored = fuse(best_of(meaning, places), lend(best_of(words.hits, places)), weight(question))
-    return _with_text(scored, (*meaning, *words.hits), places, parts), notes
+    return _with_text(scored, best_places(meaning, words.hits, places), parts), notes
 
 
 def _by_meaning(
@@ -169,15 +169,8 @@ def _by_meaning(
         return (), (f"words only: {error}",)
 
 
-def _with_text(
-    scored: Sequence[Scored], hits: Sequence[Hit], places: Mapping[int, Place], parts: Parts
-) -> tuple[Candidate, ...]:
-    """The messages with their text; each with the chunk by which it was found first."""
-    found: dict[Spot, Place] = {}
-    for hit in hits:
-        place = places.get(hit.chunk_id)
-        if place:
-            found.setdefault(place.spot, place)
+def _with_text(scored: Sequence[Scored], found: Mapping[Spot, Place], parts: Parts) -> tuple[Candidate, ...]:
+    """The messages with their text; those that nothing was found in stand beside one that was."""
     beside = parts.store.at([one.spot for one in scored if one.spot not in found])
     candidates = []
     for one in scored:

@@ -94,7 +94,7 @@ def pick(candidates: Sequence[Candidate], room: int) -> Picked:
     days: set[float] = set()
     left = room
     for value, quote in sorted(
-        (_valued(c, room) for c in candidates), key=lambda pair: (-pair[0], pair[1].message.message_id)
+        (_valued(c, room) for c in candidates), key=lambda pair: (-round(pair[0], 6), pair[1].message.message_id)
     ):
         day = _day(quote)
         tokens = quote.tokens + (_DATE_TOKENS if day is not None and day not in days else 0)

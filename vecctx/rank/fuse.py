@@ -1,5 +1,6 @@
 """Two lists of hits into one order of messages."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from vecctx.values import Hit, Place, Scored, Spot
@@ -16,6 +17,24 @@ def best_of(hits: Sequence[Hit], places: Mapping[int, Place]) -> dict[Spot, floa
         if place:
             best[place.spot] = max(hit.score, best.get(place.spot, hit.score))
     return best
+
+
+def best_places(meaning: Sequence[Hit], words: Sequence[Hit], places: Mapping[int, Place]) -> dict[Spot, Place]:
+    """Of each message the chunk that answers best: cosine plus the share of the best score by words.
+
+    An identifier in a long log is found by words; the chunk that is closest in meaning may be another.
+    """
+    peak = max((hit.score for hit in words), default=1.0) or 1.0
+    strength: defaultdict[int, float] = defaultdict(float)
+    for hit in meaning:
+        strength[hit.chunk_id] += hit.score
+    for hit in words:
+        strength[hit.chunk_id] += hit.score / peak
+    found: dict[Spot, Place] = {}
+    for chunk_id, _ in sorted(strength.items(), key=lambda pair: (-round(pair[1], 6), pair[0])):
+        if chunk_id in places:
+            found.setdefault(places[chunk_id].spot, places[chunk_id])
+    return found
 
 
 def fuse(meaning: Mapping[Spot, float], words: Mapping[Spot, float], lexical_weight: float) -> tuple[Scored, ...]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecctx.rank.fuse import LIST_LENGTH, best_of, fuse
+from vecctx.rank.fuse import LIST_LENGTH, best_of, best_places, fuse
 from vecctx.values import Hit, Place, Spot, StoredMessage
 
 SPOTS = st.tuples(st.integers(1, 2), st.integers(0, 8))
@@ -83,3 +83,12 @@ def test_a_message_counts_by_its_best_chunk() -> None:
 
     assert best_of(hits, places) == {(1, 0): 0.7, (1, 1): -0.5}
     assert best_of(hits[::-1], places) == best_of(hits, places)
+
+
+def test_a_message_stands_for_the_chunk_that_answers_best_by_both_arms() -> None:
+    """An identifier in a long log was quoted by another chunk, which was a little closer in meaning."""
+    places = {1: place(0, start=0), 2: place(0, start=500), 3: place(1, start=0)}
+
+    found = best_places([Hit(1, 0.2), Hit(2, 0.1), Hit(3, 0.3)], [Hit(2, 9.0)], places)
+
+    assert found == {(1, 0): places[2], (1, 1): places[3]}
