@@ -36,7 +36,7 @@ test: $(READY) ## the tests, without the slow ones
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(READY) ## the slow tests: crashes, builds, the demo in a bare environment
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m 'slow and not extras'
 
 test-extras: $(EXTRAS_READY) ## the tests with sentence-transformers and torch, in .venv-extras
 	$(EXTRAS)/bin/python -m pytest -m extras
