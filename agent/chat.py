@@ -80,10 +80,10 @@ def _positive(text: str) -> int:
 def _opened(options: argparse.Namespace, environment: Mapping[str, str], screen: Screen) -> Conversation:
     home = home_folder(environment, options.home)
     transcripts = Transcripts(home)
-    saved = Saved(new_session_id()) if options.resume is None else transcripts.load(options.resume)
     name = "offline" if options.offline else options.model
     shown = ShownModel(OfflineModel(), screen)
     shown.model = _model(options, environment, shown.on_text)
+    saved = Saved(new_session_id()) if options.resume is None else _resumed(transcripts, options.resume)
     agent = Agent(
         shown,
         model=name,
@@ -101,6 +101,17 @@ def _opened(options: argparse.Namespace, environment: Mapping[str, str], screen:
         f"Model {name}{place}, engine {agent.engine.name}, session {saved.session_id}{went_on}. /help lists commands."
     )
     return Conversation(agent, shown, screen, transcripts, Interrupts(), name)
+
+
+def _resumed(transcripts: Transcripts, session_id: str) -> Saved:
+    """A session that is ours alone from here on; what another process wrote until then is in it.
+
+    Raises:
+        HostError: there is none, or another process holds it.
+    """
+    session_id = transcripts.load(session_id).session_id
+    transcripts.hold(session_id)
+    return transcripts.load(session_id)
 
 
 def _model(options: argparse.Namespace, environment: Mapping[str, str], on_text: Callable[[str], None]) -> LiveModel:
@@ -128,6 +139,8 @@ def _chat(conversation: Conversation, lines: TextIO) -> int:
             _loop(conversation, commands, _reader(lines))
     except LeftAloneError:
         return _INTERRUPTED
+    finally:
+        conversation.transcripts.release()
     conversation.agent.close()
     return 0
 

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,10 +15,12 @@ import yaml
 
 from .chat import home_folder
 from .config import BUILT_IN_ENGINE, HostConfig, load_config
-from .config_edit import ConfigEditError, write_engine
+from .config_edit import write_engine
 from .context_compressor import ContextCompressor
-from .plugins import BUNDLED, ENTRY_POINT_GROUP, NAME, NoEngineError, PluginError, load_plugin, within_seconds
+from .plugin_context import NoEngineError, OtherEngineError, PluginError
+from .plugins import BUNDLED, ENTRY_POINT_GROUP, NAME, load_plugin, within_seconds
 from .screen import NoteHandler, Screen, table
+from .yaml_text import ConfigEditError
 
 _GATE_CHARACTERS = 8192
 _GATE_WORDS = ("register_context_engine", "ContextEngine")  # other plugins live in the same directory
@@ -32,8 +34,15 @@ class Found:
     version: str = ""
     description: str = ""
     place: str = ""
+    plugin: str = ""
+    """The entry point that holds it, perhaps under another name; empty for a directory."""
     problem: str | None = None
     """Why it would not be used; None if it would."""
+
+    @property
+    def needs_enabling(self) -> str:
+        """What `plugins.enabled` has to list, so that the engine is found under its own name; empty for nothing."""
+        return self.plugin if self.plugin != self.name else ""
 
 
 def run_command(
@@ -55,7 +64,7 @@ def run_command(
         config = load_config(home / "config.yaml")
         engines = found_engines(config, home, bundled)
         if options.use:
-            return _use(options.use, engines, home, screen)
+            return _use(options.use, engines, config, home, screen)
         screen.say(_listing(engines, config, home))
         if lines.isatty() and screen.out.isatty():
             return _ask(engines, config, home, screen, lines)
@@ -71,7 +80,7 @@ def found_engines(config: HostConfig, home: Path, bundled: Path = BUNDLED) -> li
         if found.name not in engines:
             checked = _checked(found, config, home, bundled)
             if checked:
-                engines[found.name] = checked
+                engines.setdefault(checked.name, checked)
     return [engines[BUILT_IN_ENGINE], *sorted(list(engines.values())[1:], key=lambda found: found.name)]
 
 
@@ -99,24 +108,31 @@ def _entry_points() -> Iterator[Found]:
         package = entry_point.dist
         summary = str(package.metadata["Summary"] or "") if package else ""
         if NAME.fullmatch(entry_point.name):
-            yield Found(entry_point.name, package.version if package else "", summary, package.name if package else "")
+            version, place = (package.version, package.name) if package else ("", "")
+            yield Found(entry_point.name, version, summary, place, plugin=entry_point.name)
 
 
 def _checked(found: Found, config: HostConfig, home: Path, bundled: Path) -> Found | None:
     """The engine with what is wrong with it; None if its plugin is about something else."""
     seconds = config.plugin_timeout_seconds
     try:
-        engine = load_plugin(found.name, home=home, bundled=bundled, timeout_seconds=seconds).engine
+        engine = load_plugin(
+            found.name, home=home, bundled=bundled, enabled=(found.plugin,), timeout_seconds=seconds
+        ).engine
         is_available: Callable[[], object] = getattr(engine, "is_available", lambda: True)
         is_fine = within_seconds(seconds, "say whether it is available", is_available)
         problem = None if is_fine else "it says that it is not available here"
     except NoEngineError:
         return None
+    except OtherEngineError as error:
+        if found.plugin == found.name and NAME.fullmatch(error.engine_name):
+            return _checked(replace(found, name=error.engine_name), config, home, bundled)
+        problem = str(error)
     except PluginError as error:
         problem = str(error)
     except Exception as error:  # a plugin is someone else's code
         problem = f"is_available failed: {error!r}"
-    return Found(found.name, found.version, found.description, found.place, problem)
+    return replace(found, problem=problem)
 
 
 def _listing(engines: Sequence[Found], config: HostConfig, home: Path) -> str:
@@ -129,10 +145,22 @@ def _listing(engines: Sequence[Found], config: HostConfig, home: Path) -> str:
     path = home / "config.yaml"
     chosen = f"configured in {path}" if path.exists() else f"the default; there is no {path}"
     lines = [table(rows), "", *reasons, f"* is {chosen}; --use NAME chooses another."]
-    missing = next((f for f in engines if f.name == config.engine), Found("", problem="it is not installed")).problem
+    missing = _problem_of_configured(engines, config)
     if missing:
         lines.append(f"{config.engine} is configured, but not used: {missing}; {BUILT_IN_ENGINE} serves instead.")
     return "\n".join(lines)
+
+
+def _problem_of_configured(engines: Sequence[Found], config: HostConfig) -> str | None:
+    found = next((found for found in engines if found.name == config.engine), None)
+    if found is None:
+        return "it is not installed"
+    plugin = _to_enable(found, config)
+    return f"plugins.enabled does not list {plugin}, which --use {found.name} puts right" if plugin else found.problem
+
+
+def _to_enable(found: Found, config: HostConfig) -> str:
+    return "" if found.needs_enabling in config.enabled_plugins else found.needs_enabling
 
 
 def _ask(engines: Sequence[Found], config: HostConfig, home: Path, screen: Screen, lines: TextIO) -> int:
@@ -143,10 +171,10 @@ def _ask(engines: Sequence[Found], config: HostConfig, home: Path, screen: Scree
     if not answer:
         return 0
     by_number = {str(number): found.name for number, found in enumerate(engines, 1)}
-    return _use(by_number.get(answer, answer), engines, home, screen)
+    return _use(by_number.get(answer, answer), engines, config, home, screen)
 
 
-def _use(name: str, engines: Sequence[Found], home: Path, screen: Screen) -> int:
+def _use(name: str, engines: Sequence[Found], config: HostConfig, home: Path, screen: Screen) -> int:
     found = next((found for found in engines if found.name == name), None)
     if found is None:
         near = get_close_matches(name, [found.name for found in engines], 1, 0.0)[0]
@@ -157,7 +185,7 @@ def _use(name: str, engines: Sequence[Found], home: Path, screen: Screen) -> int
         return 1
     path = home / "config.yaml"
     try:
-        is_changed = write_engine(path, name)
+        is_changed = write_engine(path, name, plugin=_to_enable(found, config))
     except ConfigEditError as error:
         screen.note(f"{error}. Nothing is changed.")
         return 1

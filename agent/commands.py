@@ -10,7 +10,7 @@ from . import context_view
 from .conversation import Conversation
 from .errors import HostError
 from .messages import estimate_tokens
-from .plugins import Command
+from .plugin_context import Command
 from .screen import table
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 from .config import CompressionConfig
-from .context_engine import Message
-from .errors import CompressionTimeoutError
+from .context_engine import ContextEngine, Message
+from .errors import CompressionBusyError, CompressionTimeoutError
 from .hooks import EngineHooks, is_message_list
 from .memory import MemorySlot
 from .messages import copy_rows, estimate_tokens
@@ -30,13 +30,16 @@ class Compactor:
         details: dict[str, Any],
         notify: Callable[[str], None],
         memory: MemorySlot | None = None,
+        fallback: ContextEngine | None = None,
     ) -> None:
+        """`fallback` compresses in place of an engine whose compress() raises."""
         self._hooks = hooks
         self._config = config
         self._tools = tools
         self._details = details  # what on_session_start gets at every boundary
         self._notify = notify
         self._memory = memory or MemorySlot()
+        self._fallback = fallback
         self._has_failed = False  # the last compress() raised, or gave what cannot be used
         self._is_stuck = False  # a compaction of this turn brought nothing: the gate would only ask for it again
 
@@ -119,21 +122,36 @@ class Compactor:
         return True
 
     def _compressed(self, rows: list[Message], **optional: Any) -> list[Message] | None:  # noqa: ANN401
-        engine = self._hooks.engine
+        engine, seconds = self._hooks.engine, self._config.context_timeout_seconds
         self._has_failed = True
         try:
-            shorter = run_compress(engine, rows, timeout_seconds=self._config.context_timeout_seconds, **optional)
+            shorter = run_compress(engine, rows, timeout_seconds=seconds, **optional)
         except (CompressionTimeoutError, KeyboardInterrupt):
             raise
-        except BaseException as error:  # an engine is someone else's code, and some of it calls exit()
-            logger.warning("compress of context engine %s failed: %r; the history stays", engine.name, error)
+        except CompressionBusyError as error:
+            logger.warning("%s; the history stays", error)
             return None
+        except BaseException as error:  # an engine is someone else's code, and some of it calls exit()
+            return self._compressed_by_fallback(error, rows, optional)
         problem = _problem(shorter, rows)
         if problem:
             logger.warning("compress of context engine %s: %s; the history stays", engine.name, problem)
             return None
         self._has_failed = False
         return None if shorter == rows else _with_user_row(copy_rows(shorter), rows)
+
+    def _compressed_by_fallback(
+        self, error: BaseException, rows: list[Message], optional: dict[str, Any]
+    ) -> list[Message] | None:
+        """The history as another engine shortens it: a summary now is better than a request that does not fit."""
+        engine, shorter = self._hooks.engine, rows
+        if self._fallback is not None:
+            self._fallback.update_model("", engine.context_length)
+            shorter = run_compress(self._fallback, rows, timeout_seconds=0, **optional)
+        is_shorter = shorter != rows
+        outcome = "the built-in one does it this time" if is_shorter else "the history stays"
+        logger.warning("compress of context engine %s failed: %r; %s", engine.name, error, outcome)
+        return _with_user_row(shorter, rows) if is_shorter else None
 
     def _commit(self, session: Session, shorter: list[Message]) -> None:
         """The boundary: the old session ends with all its rows, then the new one starts with the shorter list."""

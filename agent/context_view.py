@@ -10,7 +10,7 @@ from typing import Any
 
 from .context_engine import ContextEngine, Message
 from .messages import calls_of, estimate_tokens, text_of
-from .screen import WIDTH, bar, one_line
+from .screen import bar, cut, one_line
 
 _GROUPS = ("kept", "recalled", "dropped")
 _SHOWN_ITEMS = 5
@@ -76,7 +76,7 @@ def _group_lines(group: str, value: object) -> list[str]:
     if not isinstance(value, list | tuple):
         return []
     lines = [_line(group, _messages(len(value)))]
-    lines += [_cut(" " * _LABEL + _item(item)) for item in value[:_SHOWN_ITEMS]]
+    lines += [cut(" " * _LABEL + _item(item)) for item in value[:_SHOWN_ITEMS]]
     return [*lines, _line("", f"and {len(value) - _SHOWN_ITEMS} more")] if len(value) > _SHOWN_ITEMS else lines
 
 
@@ -112,11 +112,7 @@ def _says_something(value: object) -> bool:
 
 def _line(label: str, text: str) -> str:
     """A label that is too long for its column pushes its text on."""
-    return _cut(f"{label.replace('_', ' ').ljust(_LABEL - 1)} {one_line(text)}")
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+    return cut(f"{label.replace('_', ' ').ljust(_LABEL - 1)} {one_line(text)}")
 
 
 def _messages(count: int) -> str:

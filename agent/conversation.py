@@ -10,7 +10,7 @@ from .interrupts import Interrupts
 from .loop import Agent
 from .messages import calls_of, estimate_tokens, text_of
 from .provider import message_of
-from .screen import WIDTH, Screen, one_line
+from .screen import Screen, one_line, width
 from .transcripts import SessionError, Transcripts, new_session_id
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class ShownModel:
 
     def wait(self, seconds: float) -> None:
         """Say what went wrong, and let time pass before it is tried again."""
-        self.screen.note(one_line(f"Asking again in {seconds:g} s: {self._problem}", WIDTH))
+        self.screen.note(one_line(f"Asking again in {seconds:g} s: {self._problem}", width()))
         self.model.wait(seconds)
 
 
@@ -108,6 +108,7 @@ class Conversation:
         """Another session: a new one, whose engine hears of the old one's end, or a mere reset."""
         old, new = self.agent.session.session_id, new_session_id()
         (self.agent.new_session if is_new else self.agent.reset)(new)
+        self.transcripts.release()
         self.shown.last_request, self.shown.last_usage = [], {}
         kept = f" The old one can be taken up with --resume {old}." if old in self.transcripts.ids() else ""
         self.screen.say(f"Session {new}.{kept}")
@@ -132,6 +133,7 @@ class Conversation:
             return work()
         finally:
             try:
+                self.transcripts.hold(session.session_id)
                 self.transcripts.save(session.session_id, session.rows, session.turn_count)
             except SessionError as error:
                 self.screen.note(f"warning: {error}")

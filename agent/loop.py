@@ -16,7 +16,7 @@ from .exchange import Exchange
 from .hooks import EngineHooks
 from .injection import SENT_KEY, PreLlmCall, injected_text
 from .memory import MemoryProvider, MemorySlot
-from .plugins import Loaded, load_engine
+from .plugins import Loaded, built_in_engine, load_engine
 from .provider import ModelClient, message_of
 from .session import Session, Turn
 from .tools import Tool, ToolRegistry
@@ -68,7 +68,13 @@ class Agent:
         self._tools = self._start(model, context_length, tools, home)
         compression = self.config.compression
         self._compactor = Compactor(
-            self._hooks, compression, self._tools, details=self._details, notify=self._notice, memory=self._memory
+            self._hooks,
+            compression,
+            self._tools,
+            details=self._details,
+            notify=self._notice,
+            memory=self._memory,
+            fallback=built_in_engine(HostConfig(compression=compression)),
         )
         self._exchange = Exchange(
             client, model, self.session, hooks=self._hooks, tools=self._tools, compactor=self._compactor, wait=wait

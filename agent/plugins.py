@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ from .config import BUILT_IN_ENGINE, HostConfig
 from .context_compressor import ContextCompressor
 from .context_engine import ContextEngine
 from .errors import HostError
+from .plugin_context import Command, NoEngineError, OtherEngineError, PluginContext, PluginError
 
 logger = logging.getLogger(__name__)
 
@@ -29,53 +30,10 @@ ENTRY_POINT_GROUP = "hermes_agent.plugins"
 BUNDLED = Path(__file__).resolve().parent.parent / "plugins" / "context_engine"
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # also keeps a name from leaving its directory
-_NEEDED = ("name", "update_from_response", "should_compress", "compress")
 
 
 _import_locks: dict[str, threading.Lock] = {}
 """One for each module name; whoever holds it imports, and everyone else waits for the whole module."""
-
-
-class PluginError(HostError):
-    """A plugin cannot be found or used."""
-
-
-class NoEngineError(PluginError):
-    """A plugin works, but offers no context engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A slash command of a plugin: it gets what follows the name as one text, and returns what to show."""
-
-    name: str
-    run: Callable[[str], str | None]
-    description: str = ""
-
-
-@dataclass(slots=True)
-class PluginContext:
-    """What a plugin's `register(ctx)` gets."""
-
-    engine: ContextEngine | None = None
-    commands: dict[str, Command] = field(default_factory=dict)
-
-    def register_context_engine(self, engine: ContextEngine) -> None:
-        """Offer an engine. Only one: a second is refused."""
-        if not all(hasattr(engine, member) for member in _NEEDED):
-            raise PluginError(f"{engine!r} is no context engine; it needs {', '.join(_NEEDED)}")
-        if self.engine is not None:
-            logger.warning("context engine %s is refused: %s is registered already", engine.name, self.engine.name)
-            return
-        self.engine = engine
-
-    def register_command(self, name: str, handler: Callable[[str], str | None], description: str = "") -> None:
-        """Offer a slash command; a name that is taken is refused."""
-        name = name.lstrip("/")
-        if name in self.commands:
-            logger.warning("command /%s is refused: there is one already", name)
-            return
-        self.commands[name] = Command(name, handler, description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +138,7 @@ def _load_plugin(name: str, home: Path | None, bundled: Path, enabled: Sequence[
     if ctx.engine is None:
         raise NoEngineError("its plugin registers no context engine")
     if ctx.engine.name != name:
-        raise PluginError(f"its plugin registers {ctx.engine.name!r} instead")
+        raise OtherEngineError(ctx.engine.name)
     # An entry point's module is shared by all agents of a process, so each of them gets a clone.
     engine = ctx.engine if directory else ctx.engine.clone_for_agent()
     return Loaded(engine, ctx.commands)

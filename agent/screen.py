@@ -1,11 +1,12 @@
 """What a chat writes: answers and results to one stream, remarks and warnings to another, in whole lines."""
 
 import logging
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-WIDTH = 100
+_WIDEST = 100
 _BAR_CELLS = 40
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))  # a model could move the cursor
 
@@ -83,9 +84,19 @@ def bar(used: int, limit: int, mark: int = 0) -> str:
     return "[" + "".join(cells) + "]"
 
 
-def table(rows: Iterable[Sequence[str]], width: int = WIDTH) -> str:
-    """Rows in columns, two blanks between them; the last column is cut at the width."""
+def width() -> int:
+    """How many characters a line may have: what a terminal shows without folding, and no more than reads well."""
+    return min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
+
+
+def cut(line: str) -> str:
+    """A line that fits."""
+    return line if len(line) <= width() else f"{line[: width() - 1]}…"
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows in columns, two blanks between them; what is too long for the screen is cut."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ("  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in cells)
-    return "\n".join(line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
+    return "\n".join(map(cut, lines))

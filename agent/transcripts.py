@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from .context_engine import Message
 from .errors import HostError
+from .locks import HeldError, Locks
 from .messages import copy_rows
 
 logger = logging.getLogger(__name__)
@@ -46,12 +47,30 @@ class Transcripts:
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
         self._saved: dict[str, list[Message]] = {}
+        self._locks = Locks(self._folder)
 
     def ids(self) -> list[str]:
         """All sessions, the newest first."""
         paths = [path for path in self._folder.glob(f"*{_SUFFIX}") if path.is_file()]
         paths.sort(key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
         return [path.stem for path in paths]
+
+    def hold(self, session_id: str) -> None:
+        """Keep a session from other processes until `release`.
+
+        Raises:
+            SessionError: another one holds it.
+        """
+        try:
+            self._locks.hold(self._path(session_id).stem)
+        except HeldError as error:
+            raise SessionError(
+                f"session {session_id} is {error}; end the chat there, or start one without --resume"
+            ) from error
+
+    def release(self) -> None:
+        """Leave all sessions to others."""
+        self._locks.release()
 
     def load(self, session_id: str = "") -> Saved:
         """A session, or the newest one where none is named.

@@ -18,7 +18,8 @@ from ..messages import (
     tool_row,
     user_row,
 )
-from ..plugins import PluginError, built_in_engine, installed_plugins, load_plugin, within_seconds
+from ..plugin_context import PluginError
+from ..plugins import built_in_engine, installed_plugins, load_plugin, within_seconds
 from ..testing import Reply, ScriptedModel, call
 from ..tools import Tool
 

@@ -15,6 +15,7 @@ import pytest
 
 from agent.chat import home_folder, run_command
 from agent.streaming import StreamingClient
+from agent.transcripts import Transcripts
 from tests.fakes.provider import FakeEndpoint, streamed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,44 @@ def test_a_session_is_taken_up_by_its_id(tmp_path: Path) -> None:
     _, out, _ = talk(tmp_path, "Where is the key?\n", "--offline", "--resume", oldest)
 
     assert "vault 7" in out
+
+
+def test_a_session_that_another_chat_holds_is_refused_in_a_line_and_stays_as_it_is(tmp_path: Path) -> None:
+    other = Transcripts(tmp_path)
+    talk(tmp_path, "The key lies in vault 7.\n", "--offline")
+    session_id = other.load().session_id
+    other.hold(session_id)
+
+    status, out, err = talk(tmp_path, "hi\n", "--offline", "--resume")
+
+    assert (status, out) == (1, "")
+    assert err == (
+        f"chat: session {session_id} is held by process {os.getpid()}; "
+        "end the chat there, or start one without --resume\n"
+    )
+    other.release()
+    assert talk(tmp_path, "Where is the key?\n", "--offline", "--resume")[0] == 0
+    assert len(other.load().rows) == 4
+
+
+@pytest.mark.parametrize("leave", ["/new", "/reset"])
+def test_a_chat_holds_its_session_from_the_first_turn_until_it_leaves_it(tmp_path: Path, leave: str) -> None:
+    told: list[str] = []
+
+    class Lines(io.StringIO):
+        def readline(self, *_size: Any) -> Any:
+            told.append(" ".join(sorted(path.suffix for path in (tmp_path / "chat-sessions").glob("*"))))
+            return super().readline()
+
+    run_command(
+        ["--home", str(tmp_path), "--offline"],
+        environment={},
+        lines=Lines(f"one\ntwo\n{leave}\n"),
+        out=io.StringIO(),
+        err=io.StringIO(),
+    )
+
+    assert told == ["", ".jsonl .lock", ".jsonl .lock", ".jsonl"]
 
 
 def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:

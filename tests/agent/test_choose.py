@@ -1,13 +1,16 @@
 import io
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from agent import choose, plugins
 from agent.choose import found_engines, run_command
-from agent.config import HostConfig
+from agent.config import HostConfig, load_config
+from tests.agent.support import PlainEngine
 
 SOURCE = "from tests.agent.support import PlainEngine\n\nclass Mine(PlainEngine):\n    name = {name!r}\n"
 ABSENT = "    def is_available(self):\n        {answer}\n"
@@ -105,6 +108,27 @@ def test_an_installed_package_is_listed(tmp_path: Path, monkeypatch: pytest.Monk
 
     assert plain.name == "plain"
     assert "no_such" in str(plain.problem)
+
+
+@pytest.mark.parametrize("typed", [None, "2\n"])
+def test_an_engine_whose_package_has_another_name_is_listed_by_its_own_and_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str | None
+) -> None:
+    module: Any = ModuleType("made_up_package")
+    module.register = lambda ctx: ctx.register_context_engine(PlainEngine())
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    points = EntryPoints([EntryPoint("hermes-plain", module.__name__, plugins.ENTRY_POINT_GROUP)])
+    monkeypatch.setattr(choose, "entry_points", points.select)
+    monkeypatch.setattr(plugins, "entry_points", points.select)
+    path = tmp_path / "config.yaml"
+    path.write_text("context:\n  engine: plain  # by hand\n")
+
+    assert "plain is configured, but not used: plugins.enabled does not list hermes-plain" in command(tmp_path)[1]
+    assert command(tmp_path, *([] if typed else ["--use", "plain"]), typed=typed)[0] == 0
+
+    assert path.read_text() == "context:\n  engine: plain  # by hand\nplugins:\n  enabled: [hermes-plain]\n"
+    assert "not used" not in command(tmp_path)[1]
+    assert plugins.load_engine(load_config(path), home=tmp_path).engine.name == "plain"
 
 
 def test_use_changes_the_one_value(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from agent.errors import CompressionTimeoutError, ProviderError, TurnInterrupted
 from agent.interrupts import Interrupts
 from agent.loop import Agent
 from agent.messages import user_row
-from agent.plugins import Command
+from agent.plugin_context import Command
 from agent.screen import Screen
 from agent.testing import Reply, ScriptedModel, call
 from agent.tools import Tool

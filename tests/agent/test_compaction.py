@@ -4,11 +4,12 @@ from typing import Any
 import pytest
 
 from agent.config import CompressionConfig, HostConfig
+from agent.context_compressor import is_summary
 from agent.context_engine import Message
 from agent.errors import ContextOverflowError
 from agent.messages import assistant_row, estimate_tokens, user_row
 from agent.testing import Reply, call
-from tests.agent.support import ListeningEngine, chat, make_agent
+from tests.agent.support import ListeningEngine, chat, make_agent, problems
 
 
 class Compressing(ListeningEngine):
@@ -118,6 +119,21 @@ def test_an_unusable_result_leaves_the_history_and_calls_no_boundary(
     (record,) = caplog.records
     assert told in record.getMessage()
     assert "plain" in record.getMessage()
+
+
+def test_where_compress_raises_the_built_in_engine_does_it_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Compressing(lambda _rows: 1 / 0, 2_000)
+    agent, model = make_agent(engine, history=chat(40, tools=True), config=config(), context_length=4_000)
+
+    assert agent.run_turn("go on") == "ok"
+
+    assert estimate_tokens(model.requests[0]) < 4_000
+    assert problems(model.requests[0]) == []
+    assert any(is_summary(row) for row in agent.history)
+    assert len(engine.told("on_session_end")) == 1
+    (record,) = caplog.records
+    assert "ZeroDivisionError" in record.getMessage()
+    assert "the built-in one does it this time" in record.getMessage()
 
 
 def test_no_progress_is_no_boundary_and_no_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,8 @@ import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from agent.config_edit import ConfigEditError, with_engine, write_engine
+from agent.config_edit import with_enabled, with_engine, write_engine
+from agent.yaml_text import ConfigEditError
 from tests.agent.support import relaxed
 
 USERS = """\
@@ -189,3 +190,34 @@ def test_a_file_that_cannot_be_changed_stays_and_is_named(tmp_path: Path, conten
 def test_a_directory_in_its_place_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigEditError, match="directory"):
         write_engine(tmp_path, "mine")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("context: {engine: jev}\n", "context: {engine: jev}\nplugins:\n  enabled: [jev-pkg]\n"),
+        ("plugins:  # none yet\na: 1", "plugins: {enabled: [jev-pkg]}  # none yet\na: 1"),
+        ("plugins:\n  x: 1\n", "plugins:\n  enabled: [jev-pkg]\n  x: 1\n"),
+        ("plugins:\n  enabled:  # none\n", "plugins:\n  enabled: [jev-pkg]  # none\n"),
+        ("plugins: {enabled: []}\n", "plugins: {enabled: [jev-pkg]}\n"),
+        ("plugins:\n  enabled: [ a, b ]  # two\n", "plugins:\n  enabled: [ jev-pkg, a, b ]  # two\n"),
+        ("plugins:\n  enabled:\n  # mine\n  - a\n", "plugins:\n  enabled:\n  # mine\n  - jev-pkg\n  - a\n"),
+        ("plugins:\r\n  enabled:\r\n    - a\r\n", "plugins:\r\n  enabled:\r\n    - jev-pkg\r\n    - a\r\n"),
+        ('{"plugins": {"enabled": ["a"]}}', '{"plugins": {"enabled": ["jev-pkg", "a"]}}'),
+        ('{"context": {"engine": "x"}}', '{"plugins": {"enabled": ["jev-pkg"]}, "context": {"engine": "x"}}'),
+        ("plugins: {enabled: [jev-pkg]}", "plugins: {enabled: [jev-pkg]}"),
+    ],
+)
+def test_a_plugin_is_enabled_in_the_style_of_the_file(before: str, after: str) -> None:
+    assert with_enabled(before, "jev-pkg") == after
+
+
+@pytest.mark.parametrize("text", ["plugins: 7\n", "plugins: {enabled: one}\n", "plugins: &p {enabled: [a]}\nq: *p\n"])
+def test_where_enabling_would_change_something_else_nothing_is_written(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+
+    with pytest.raises(ConfigEditError, match=r"list jev-pkg in plugins\.enabled by hand"):
+        write_engine(path, "jev", plugin="jev-pkg")
+
+    assert path.read_text() == text

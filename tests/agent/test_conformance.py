@@ -13,7 +13,7 @@ from agent import conformance
 from agent.conformance import POINTS, Outcome, Severity, check_engine, check_point, run_command
 from agent.context_compressor import ContextCompressor
 from agent.context_engine import Message
-from agent.plugins import PluginError
+from agent.plugin_context import PluginError
 from tests.agent import breakers_compression, breakers_construction, breakers_life, breakers_selection
 from tests.agent.engines import BREAKERS, GoodEngine
 from tests.agent.support import PlainEngine

@@ -5,7 +5,6 @@ import pytest
 from agent.context_engine import Message
 from agent.context_view import describe
 from agent.messages import assistant_row, estimate_tokens, tool_call, tool_row, user_row
-from agent.screen import WIDTH
 from tests.agent.support import PlainEngine, chat
 
 SYSTEM: Message = {"role": "system", "content": "be kind"}
@@ -102,7 +101,9 @@ def test_an_engine_that_tells_nonsense_breaks_nothing(selection: Any) -> None:
     assert describe(made(selection), chat(1), chat(1), 5).startswith("engine")
 
 
-def test_no_line_is_wider_than_the_screen() -> None:
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("300", 100)])
+def test_no_line_is_wider_than_the_screen(columns: str, widest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     selection = {"recalled": [{"text": "long " * 99, "reason": "why " * 99}], "other_" * 30: "x" * 300}
 
-    assert max(len(line) for line in describe(made(selection), chat(1), chat(1), 5).splitlines()) <= WIDTH
+    assert max(len(line) for line in describe(made(selection), chat(1), chat(1), 5).splitlines()) == widest

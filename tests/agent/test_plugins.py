@@ -12,7 +12,8 @@ import pytest
 from agent import plugins
 from agent.config import CompressionConfig, HostConfig
 from agent.context_compressor import ContextCompressor
-from agent.plugins import Loaded, PluginContext, PluginError, load_engine, load_plugin
+from agent.plugin_context import PluginContext, PluginError
+from agent.plugins import Loaded, load_engine, load_plugin
 from tests.agent.support import ListeningEngine, PlainEngine
 
 SUBCLASS = "from tests.agent.support import PlainEngine\n\nclass Mine(PlainEngine):\n    name = {name!r}\n"
@@ -160,6 +161,21 @@ def test_a_second_engine_is_refused(caplog: pytest.LogCaptureFixture) -> None:
 
     assert ctx.engine is first
     assert len(caplog.records) == 1
+
+
+def test_what_a_plugin_offers_besides_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def register(ctx: PluginContext) -> None:
+        ctx.register_tool("find", "toolset", {"name": "find"}, handler=print)
+        ctx.register_hook("pre_llm_call", print)
+        ctx.register_cli_command(name="plain", help="", setup_fn=print)
+        ctx.register_memory_provider(object())
+        ctx.register_context_engine(PlainEngine())
+
+    _entry_points(monkeypatch, plain=register)
+
+    loaded = load_engine(HostConfig(engine="plain"))
+
+    assert (loaded.engine.name, loaded.commands) == ("plain", {})
 
 
 def test_a_second_command_of_a_name_is_refused(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.screen import WIDTH, NoteHandler, Screen, bar, one_line, table
+from agent.screen import NoteHandler, Screen, bar, one_line, table, width
 
 
 def make_screen() -> tuple[Screen, io.StringIO, io.StringIO]:
@@ -81,4 +81,4 @@ def test_each_row_of_a_table_is_one_line_that_fits(rows: list[tuple[str, str]]) 
     lines = table(rows).split("\n")
 
     assert len(lines) == len(rows)
-    assert all(len(line) <= WIDTH for line in lines)
+    assert all(len(line) <= width() for line in lines)
