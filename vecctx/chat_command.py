@@ -64,15 +64,11 @@ def _why(engine: Served, _text: str) -> str:
     if not chosen:
         return "Nothing was chosen for a request of this conversation yet."
     kept, recalled, dropped = chosen["kept"], chosen["recalled"], chosen["dropped"]
-    return "\n".join(
-        [
-            f"Kept as they were: {_sum(kept)}, the newest turns.",
-            f"Recalled: {_sum(recalled)}.",
-            *_marks(recalled),
-            f"Not sent: {_sum(dropped)}, the next best that found no room.",
-            *_marks(dropped),
-        ]
-    )
+    lines = [f"Kept as they were: {_sum(kept)}, the newest turns."]
+    lines += [f"Recalled: {_sum(recalled)}.", *_marks(recalled)] if recalled else ["Recalled: nothing."]
+    if dropped:
+        lines += [f"Not sent: {_sum(dropped)}, the next best that found no room.", *_marks(dropped)]
+    return "\n".join(lines)
 
 
 def _search(engine: Served, text: str) -> str:

@@ -120,6 +120,35 @@ def test_an_installation_that_was_cut_short_is_completed_or_undone(home: Path) -
     assert tree(home) == {"config.yaml": CONFIG}
 
 
+def test_after_another_engine_was_chosen_it_is_that_one_that_comes_back(home: Path) -> None:
+    done(home, "install")
+    other = CONFIG.replace(b"compressor", b"lcm") + b"later: 1\n"
+    (home / "config.yaml").write_bytes(other)
+
+    assert "instead of lcm" in done(home, "install")
+    done(home, "uninstall")
+
+    assert tree(home) == {"config.yaml": other}
+
+
+def test_a_profile_that_hermes_goes_to_instead_is_named(home: Path) -> None:
+    (home / "profiles/work").mkdir(parents=True)
+    (home / "active_profile").write_text("work\n")
+
+    assert f"to install there as well, add --home {home / 'profiles/work'}" in done(home, "install")
+    assert f"add --home {home / 'profiles/work'}" in done(home, "status")
+    (home / "active_profile").write_text("default\n")
+    assert "add --home" not in done(home, "status")
+
+
+def test_a_python_without_hermes_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[object] = [None, object()]
+    monkeypatch.setattr("vecctx.cli.hermes_install.find_spec", lambda _name: found.pop())
+
+    assert "there is no Hermes" not in done(home, "install")
+    assert "there is no Hermes in this Python" in done(home, "install")
+
+
 def test_a_home_without_a_config_has_none_afterwards(tmp_path: Path) -> None:
     done(tmp_path, "install")
 

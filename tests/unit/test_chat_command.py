@@ -74,6 +74,13 @@ def test_why_sums_up_what_was_kept_and_shows_what_was_recalled_and_dropped() -> 
     assert said[-1] == "  and 2 more"
 
 
+def test_why_does_not_list_what_is_not_there() -> None:
+    engine = FakeEngine()
+    engine.chosen = {"kept": [mark("hello")], "recalled": [], "dropped": []}
+
+    assert answer("why", engine) == ("Kept as they were: 1 message of 10 tokens, the newest turns.\nRecalled: nothing.")
+
+
 def test_a_search_looks_only_where_the_conversations_own_tool_looks() -> None:
     engine = FakeEngine()
     engine.results = {"results": [{"id": 7, "date": None, "role": "user", "text": "x" * 500}]}

@@ -44,11 +44,10 @@ def install(home: Path | None, is_dry_run: bool, as_json: bool) -> None:
     plan = hermes_install.plan_installation(located_home(home))
     if not is_dry_run:
         hermes_install.install(plan)
-    note = hermes_install.missing_host()
     view = {
         **_view(plan.home, plan.steps, is_dry_run),
         "undo": _command("uninstall", home),
-        "notes": [note] if note else [],
+        "notes": hermes_install.notes_on(plan.home),
     }
     json_or(as_json, view, _show_installation)
 

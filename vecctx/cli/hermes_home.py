@@ -59,6 +59,13 @@ class HermesHome:
         """Our plugin directory; the host demands that it has the engine's name."""
         return self.folder / "plugins" / ENGINE
 
+    @property
+    def active_profile(self) -> Path | None:
+        """The home that `hermes` goes to instead, where its user chose a profile for good."""
+        name = (_read(self.folder / "active_profile") or b"").decode("utf-8", "replace").strip()
+        folder = self.folder / "profiles" / name
+        return folder if name and folder.is_dir() else None
+
     def config_bytes(self) -> bytes | None:
         """The settings as they are; None where there are none.
 

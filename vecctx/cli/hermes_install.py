@@ -75,11 +75,15 @@ def install(plan: Installation) -> None:
         raise
 
 
-def missing_host() -> str | None:
-    """Why the host cannot load what was installed: it lives in another Python than this one. None if it can."""
-    if find_spec("hermes_cli") is not None:
-        return None
-    return f"there is no Hermes in this Python ({sys.prefix}); also install vecctx into the one that runs Hermes"
+def notes_on(home: HermesHome) -> list[str]:
+    """What keeps the host from using what is installed in this home, and is no fault of the home."""
+    notes = []
+    if find_spec("hermes_cli") is None:
+        place = f"there is no Hermes in this Python ({sys.prefix})"
+        notes.append(f"{place}; also install vecctx into the one that runs Hermes")
+    if profile := home.active_profile:
+        notes.append(f"Hermes' active profile has a home of its own; to install there as well, add --home {profile}")
+    return notes
 
 
 @contextmanager

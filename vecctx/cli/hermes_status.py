@@ -8,7 +8,7 @@ from vecctx._version import __version__
 from vecctx.cli import views
 from vecctx.cli.hermes_config import ENGINE, enabled_plugins, engine_of
 from vecctx.cli.hermes_home import HermesHome
-from vecctx.cli.hermes_install import missing_host
+from vecctx.cli.hermes_install import notes_on
 from vecctx.errors import VecctxError
 from vecctx.settings import load_settings, store_folder
 from vecctx.values import Selection, StoreStats
@@ -79,7 +79,7 @@ def view(status: Status) -> views.View:
         if chosen
         else None,
         "problems": [views.text(" ".join(problem.split())) for problem in status.problems],
-        "notes": [note] if status.is_installed and (note := missing_host()) else [],
+        "notes": notes_on(status.home) if status.is_installed else [],
     }
 
 
