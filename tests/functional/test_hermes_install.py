@@ -182,6 +182,26 @@ def test_what_the_user_changed_since_stays(home: Path) -> None:
     assert [path.name for path in (home / "plugins/vecctx").iterdir()] == ["notes.txt"]
 
 
+def test_a_plugins_folder_that_was_there_stays(home: Path) -> None:
+    (home / "plugins").mkdir()
+    before = tree(home)
+    done(home, "install")
+    (home / "plugins/vecctx/plugin.yaml").unlink()
+    done(home, "install")
+
+    done(home, "uninstall")
+
+    assert tree(home) == before
+
+
+def test_an_empty_plugin_directory_is_nobodys(home: Path) -> None:
+    (home / "plugins/vecctx").mkdir(parents=True)
+
+    done(home, "install")
+
+    assert json.loads(done(home, "status", "--json"))["is_active"]
+
+
 def test_the_home_can_be_named(home: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
 
@@ -258,6 +278,26 @@ def test_at_a_terminal_it_asks_and_takes_silence_for_no(
     assert store.exists() == is_kept
 
 
+@pytest.mark.parametrize("option", ["--json", "--dry-run"])
+def test_programs_and_dry_runs_are_not_asked(home: Path, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    store = fill_store(home)
+    monkeypatch.setattr(hermes_group, "is_terminal", lambda: True)
+
+    assert "This cannot be undone" not in done(home, "uninstall", option)
+    assert store.exists()
+
+
+def test_wrong_settings_keep_nobody_from_leaving_but_do_not_say_which_store_to_delete(home: Path) -> None:
+    done(home, "install")
+    with (home / "config.yaml").open("ab") as file:
+        file.write(b"    # wrong from here\n    vecctx: {scoop: all}\n")
+
+    assert_refused(run(home, "uninstall", "--delete-store"), 1, "did you mean 'scope'?")
+    assert (home / "plugins/vecctx").exists()
+    done(home, "uninstall")
+    assert not (home / "plugins").exists()
+
+
 def test_status_tells_what_is_true(home: Path) -> None:
     assert json.loads(done(home, "status", "--json"))["is_installed"] is False
     done(home, "install")
@@ -280,11 +320,14 @@ def test_status_tells_what_is_true(home: Path) -> None:
         ("a: [", "no valid YAML"),
     ],
 )
-def test_status_says_what_is_wrong(home: Path, config: str, said: str) -> None:
+def test_status_says_what_is_wrong_and_says_it_once(home: Path, config: str, said: str) -> None:
     done(home, "install")
     (home / "config.yaml").write_text(config)
 
-    assert said in done(home, "status")
+    (problem,) = json.loads(done(home, "status", "--json"))["problems"]
+
+    assert said in problem
+    assert f"problem: {problem}" in done(home, "status")
 
 
 def test_an_engine_that_nothing_offers_is_a_problem_and_an_entry_point_that_is_enabled_offers_it(home: Path) -> None:

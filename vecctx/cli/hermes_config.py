@@ -111,10 +111,7 @@ def _reversed(content: bytes, edit: Edit) -> bytes | None:
 
 def _swapped(content: bytes, edit: Edit, path: Path) -> bytes | None:
     """The old lines where the new ones stand; None if that says anything else than before."""
-    inserted, removed = edit.inserted.encode("utf-8"), edit.removed.encode("utf-8")
-    if not inserted or content.count(inserted) != 1:
-        return None
-    swapped = content.replace(inserted, removed)
+    swapped = content.replace(edit.inserted.encode("utf-8"), edit.removed.encode("utf-8"))
     try:
         is_right = engine_of(swapped, path) == edit.engine_before and _rest(swapped, path) == _rest(content, path)
     except HermesError:

@@ -47,13 +47,14 @@ def status_of(home: HermesHome) -> Status:
     """All that can be found out; nothing is made or changed."""
     found = Status(home, has_plugin=(home.plugin / "__init__.py").is_file())
     problems: list[str] = []
-    for look in (_look_at_config, _look_at_plugin, _look_at_store):
+    for look in (_look_at_plugin, _look_at_config, _look_at_store):
         try:
             found = look(found)
         except VecctxError as error:
-            if str(error) not in problems:
-                problems.append(str(error))
-    return _with(found, problems=(*problems, *_problems(found, can_be_read=not problems)))
+            problems.append(str(error))
+            if look is _look_at_config:  # without it nobody knows which engine, and where the store is
+                return _with(found, problems=tuple(problems))
+    return _with(found, problems=(*problems, *_problems(found)))
 
 
 def view(status: Status) -> views.View:
@@ -110,10 +111,10 @@ def _look_at_store(found: Status) -> Status:
         opened.close()
 
 
-def _problems(found: Status, *, can_be_read: bool) -> Iterator[str]:
-    if can_be_read and found.engine == ENGINE and not found.is_installed:
+def _problems(found: Status) -> Iterator[str]:
+    if found.engine == ENGINE and not found.is_installed:
         yield f"context.engine names {ENGINE}, but no plugin offers it; {_INSTALL}"
-    if can_be_read and found.is_installed and found.engine != ENGINE:
+    if found.is_installed and found.engine != ENGINE:
         named = f"names {found.engine}" if found.engine else "is not set"
         yield f"it is installed, but context.engine {named}; {_INSTALL}"
     if found.plugin_version not in {None, __version__}:

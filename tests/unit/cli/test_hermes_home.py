@@ -79,3 +79,20 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_its_link(tmp_path: Path) -> 
     assert real.read_bytes() == b"new"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "real.yaml"]
+
+
+def test_a_new_file_has_the_permissions_that_others_have(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+
+    replace_file(tmp_path / "new", b"")
+
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        replace_file(tmp_path / "folder", b"")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
