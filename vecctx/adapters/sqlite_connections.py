@@ -162,10 +162,22 @@ def _connect(path: Path) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    # FULL: with a log, NORMAL may lose the last commits in a power cut, and a turn that was accepted must stay.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
+    try:
+        with translated(path):
+            # FULL: with a log, NORMAL may lose the last commits in a power cut, and a turn that was accepted must stay.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+    except StoreDamagedError:
+        _never_closed.append(connection)
+        raise
+    except StoreError:
+        connection.close()
+        raise
     return connection
+
+
+_never_closed: list[sqlite3.Connection] = []
+"""Connections to damaged databases: closing one would delete a log that may hold what the database lost."""
 
 
 def _make_private_file(path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_newer_database_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_that_may_not_be_written_is_unavailable() -> None:
+def test_a_file_that_may_not_be_written_is_unavailable(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.db"
         Connections(path).close()
@@ -111,7 +111,10 @@ def test_a_file_that_may_not_be_written_is_unavailable() -> None:
         Path(folder).chmod(0o555)
         # Rights do not bind root, so another user tries.
         outcome = subprocess.run(
-            [sys.executable, "-c", OPEN_AS_NOBODY, str(path)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", OPEN_AS_NOBODY, str(path), str(tmp_path / "another.db")],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         Path(folder).chmod(0o700)
 
@@ -123,6 +126,7 @@ import os, sys
 from pathlib import Path
 from vecctx.adapters.sqlite_connections import Connections
 if os.getuid() == 0:
+    Connections(Path(sys.argv[2])).close()  # loads what nobody may not be allowed to read
     os.setgid(65534)
     os.setuid(65534)
 try:
