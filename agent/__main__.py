@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more Ctrl-C would kill what ends anyway, and lose the status
-    sys.exit(status)
+    sys.exit(main(sys.argv[1:]))

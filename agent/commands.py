@@ -112,10 +112,10 @@ def _plugin_run(command: Command) -> Callable[[Conversation, str], bool]:
 
 
 BUILT_IN: Mapping[str, SlashCommand] = {
-    "new": SlashCommand("/new", "start a new session; the engine is told that the old one ended", _new),
+    "new": SlashCommand("/new", "end this session for the engine, and start a new one", _new),
     "reset": SlashCommand("/reset", "forget this conversation", _reset),
     "compress": SlashCommand(
-        "/compress [focus]", "make the conversation shorter, keeping what is about the focus", _compress
+        "/compress [focus]", "shorten the conversation, but not what is about the focus", _compress
     ),
     "context": SlashCommand("/context", "how full the window is, and what the last request held", _context),
     "model": SlashCommand("/model [name]", "the model, or another one from now on", _model),

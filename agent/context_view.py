@@ -45,9 +45,9 @@ def _request_lines(rows: Sequence[Message], request: Sequence[Message]) -> list[
     # What follows the newest question or tool result answered the request, and was not in it.
     end = max((n for n, row in enumerate(rows, 1) if row.get("role") in {"user", "tool"}), default=0)
     left_out = _left_out(rows[:end], request)
-    told = f"{_messages(len(request))}, with {end - len(left_out)} of {end} from the conversation"
+    told = f"{_messages(len(request))}, {end - len(left_out)} of {end} from the conversation"
     if left_out:
-        told += f" (not in it: {estimate_tokens(left_out):,} tokens)"
+        told += f" (without {estimate_tokens(left_out):,} tokens)"
     return [_line("last request", told)]
 
 

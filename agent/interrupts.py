@@ -34,11 +34,14 @@ class Interrupts:
         if threading.current_thread() is not threading.main_thread():
             yield  # only there Python hears of signals
             return
-        before = signal.signal(signal.SIGINT, self._press)
+        after = signal.signal(signal.SIGINT, self._press)
         try:
             yield
+        except LeftAloneError:
+            after = signal.SIG_IGN  # the program ends anyway; one more would only lose its exit status
+            raise
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, after)
 
     def read(self, read: Callable[[], T]) -> T:
         """What `read` returns.

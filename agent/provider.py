@@ -65,7 +65,7 @@ class OpenAIClient:
             with error:
                 raise error_for(error.code, _text_of(error)) from error
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise ProviderError(f"{self._url}: {self._problem(error)}", is_retryable=True) from error
+            raise ProviderError(f"{self._problem(error)} ({self._url})", is_retryable=True) from error
 
     def _problem(self, error: Exception) -> str:
         """What the network did, in a few words."""

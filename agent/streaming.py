@@ -86,7 +86,7 @@ class StreamingClient(OpenAIClient):
             event = events.get(timeout=self._timeout_seconds)
         except queue.Empty:
             raise ProviderError(
-                f"{self._url}: no answer within {self._timeout_seconds:g} s", is_retryable=True
+                f"no answer within {self._timeout_seconds:g} s ({self._url})", is_retryable=True
             ) from None
         if isinstance(event, ProviderError):
             raise event

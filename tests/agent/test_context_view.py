@@ -44,7 +44,7 @@ def test_the_host_counts_for_any_engine() -> None:
         "window        [##########....................|.........] 25 %",
         "              250 of 1,000 tokens sent; compresses from 750",
         f"conversation  6 messages, about {estimate_tokens(rows)} tokens",
-        f"last request  4 messages, with 3 of 5 from the conversation (not in it: {left_out} tokens)",
+        f"last request  4 messages, 3 of 5 from the conversation (without {left_out} tokens)",
     ]
 
 

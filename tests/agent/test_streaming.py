@@ -121,5 +121,5 @@ def test_an_endpoint_that_is_not_there_is_named() -> None:
     with FakeEndpoint(lambda _body: (200, b"")).serving() as endpoint:
         base_url = endpoint.base_url
 
-    with pytest.raises(ProviderError, match=f"{base_url}/chat/completions: Connection refused"):
+    with pytest.raises(ProviderError, match=f"Connection refused .{base_url}/chat/completions"):
         StreamingClient(base_url).complete(BODY)
