@@ -119,3 +119,11 @@ def test_the_command_of_the_chat_tells_of_its_own_agent(installed: Installed) ->
     assert FACT not in why
     log = (installed.folder / "logs" / "agent.log").read_text(encoding="utf-8")
     assert "already registered" not in log
+
+
+def test_the_reference_hosts_chat_in_the_same_home_has_it_too(installed: Installed) -> None:
+    installed.run("vecctx", "hermes", "install")
+
+    said = installed.run("python", "-m", "vecctx._host", "chat", "--offline", said=f"{FACT}\n/vecctx\n")
+
+    assert "vecctx serves this conversation." in said

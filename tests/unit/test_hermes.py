@@ -34,6 +34,9 @@ class FakeContext:
         self.hints.append(args_hint)
 
 
+FakeContext.__module__ = "hermes_cli.plugins"
+
+
 @pytest.fixture
 def hermes(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Hermes' plugin manager, with a command line that serves no agent yet."""
@@ -71,6 +74,18 @@ def test_the_reference_hosts_chat_talks_to_its_own_engine(served: Callable[[Vecc
     assert (command.run("status") or "").startswith("vecctx serves this conversation.\nThe last request took ")
     assert "blue-harbour-42" in (command.run("search bucket") or "")
     engine.close()
+
+
+def test_hermes_that_is_merely_installed_beside_another_host_is_not_asked(
+    hermes: SimpleNamespace, served: Callable[[VecctxEngine], None]
+) -> None:
+    """It once was: its modules are loaded there, and no chat of its command line was found."""
+    loaded = load_engine(HostConfig(engine="vecctx"))
+    assert isinstance(loaded.engine, VecctxEngine)
+    served(loaded.engine)
+
+    assert "The last request took" in (loaded.commands["vecctx"].run("") or "")
+    loaded.engine.close()
 
 
 def test_in_hermes_it_talks_to_the_engine_of_the_chats_agent(
