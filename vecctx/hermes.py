@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import weakref
 from typing import Any
 
 from vecctx import chat_command
@@ -22,33 +23,38 @@ def register(ctx: Any) -> None:  # noqa: ANN401 - each host hands over its own
 
 
 def _offer_command(ctx: Any, engine: VecctxEngine) -> None:  # noqa: ANN401 - the same
-    offer, plugins = getattr(ctx, "register_command", None), _hermes_plugins(ctx)
+    offer, is_hermes = getattr(ctx, "register_command", None), _is_of_hermes(ctx)
     # Hermes registers each agent's engine, but has one table of commands, and warns of a second entry.
-    if offer is None or chat_command.NAME in getattr(plugins, "_plugin_commands", {}):
+    if offer is None or (is_hermes and chat_command.NAME in getattr(_hermes_plugins(), "_plugin_commands", {})):
         return
+    registered = weakref.ref(engine)  # the table outlives the agent, and must not keep its store open
 
     def run(text: str) -> str:
-        return chat_command.answer(text, _engine_here(engine, _hermes_plugins(ctx)))
+        return chat_command.answer(text, _engine_of_hermes_chat() if is_hermes else _if_bound(registered()))
 
     details = {"description": chat_command.DESCRIPTION, "args_hint": chat_command.ARGUMENTS_HINT}
     offer(chat_command.NAME, run, **taken_by(offer, details))
 
 
-def _engine_here(registered: VecctxEngine, plugins: Any) -> VecctxEngine | None:  # noqa: ANN401 - Hermes' own class
-    """The engine of the chat in which the command was typed; None where that cannot be known.
+def _engine_of_hermes_chat() -> VecctxEngine | None:
+    """The engine of the terminal's agent.
 
-    In a gateway it cannot: another user's conversation must not be shown, so none is.
+    A gateway has none, nor says whose chat it was: another user's conversation must not be shown, so none is.
     """
-    if plugins is None:
-        # A host with a table for each agent. One that was only the pattern for others has no session.
-        return registered if registered._session_id else None  # noqa: SLF001 - a host's attribute, for hosts
-    agent = getattr(getattr(plugins, "_cli_ref", None), "agent", None)
+    agent = getattr(getattr(_hermes_plugins(), "_cli_ref", None), "agent", None)
     engine = getattr(agent, "context_compressor", None)
     return engine if isinstance(engine, VecctxEngine) else None
 
 
-def _hermes_plugins(ctx: Any) -> Any:  # noqa: ANN401 - the same
-    """Hermes' plugin manager; None in another host, also where Hermes is installed beside it."""
-    if type(ctx).__module__.partition(".")[0] not in {"plugins", "hermes_cli"}:
-        return None
+def _if_bound(engine: VecctxEngine | None) -> VecctxEngine | None:
+    """The engine, unless it was only the pattern for those of the agents: that one has no session."""
+    return engine if engine is not None and engine._session_id else None  # noqa: SLF001 - an attribute for hosts
+
+
+def _is_of_hermes(ctx: object) -> bool:
+    """Whether a context is Hermes' own; its modules may be loaded in other hosts, where it is installed beside them."""
+    return type(ctx).__module__.partition(".")[0] in {"plugins", "hermes_cli"}
+
+
+def _hermes_plugins() -> Any:  # noqa: ANN401 - Hermes' own class
     return importlib.import_module("hermes_cli.plugins").get_plugin_manager()

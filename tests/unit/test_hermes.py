@@ -1,5 +1,7 @@
+import gc
 import logging
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -125,6 +127,19 @@ def test_a_second_agent_of_the_process_offers_no_second_command(hermes: SimpleNa
 
     assert ctx.engine is not None
     assert ctx.commands == {}
+
+
+def test_the_command_keeps_no_engine_alive(hermes: SimpleNamespace) -> None:
+    """The table of commands outlives the agents; their engines, and the store with them, did too."""
+    ctx = FakeContext()
+    register(ctx)
+    command, engine = ctx.commands["vecctx"], weakref.ref(ctx.engine)
+
+    del ctx
+    gc.collect()
+
+    assert engine() is None
+    assert command("status").startswith("No conversation")
 
 
 def test_a_host_without_commands_gets_the_engine() -> None:
