@@ -87,7 +87,7 @@ def load_plugin(
 
 
 def within_seconds(seconds: float, task: str, work: Callable[[], T]) -> T:
-    """What `work` returns or raises, on a daemon thread; `seconds` of 0 or less waits for ever.
+    """What `work` returns or raises, on a daemon thread; with `seconds` of 0 or less on this one, as long as it takes.
 
     Raises:
         PluginError: it took longer; the thread runs on, and its result goes nowhere.
@@ -102,8 +102,11 @@ def within_seconds(seconds: float, task: str, work: Callable[[], T]) -> T:
         except BaseException as error:  # exit() and Ctrl-C there are not the user's wish here
             outcome.set_exception(PluginError(repr(error)))
 
+    if seconds <= 0:
+        settle()
+        return outcome.result()
     threading.Thread(target=settle, name=f"plugin-{task}", daemon=True).start()
-    if not futures.wait([outcome], seconds if seconds > 0 else None).done:
+    if not futures.wait([outcome], seconds).done:
         raise PluginError(f"it took longer than {seconds:g} s to {task}")
     return outcome.result()
 

@@ -85,7 +85,8 @@ def factory(target: Target, *, home: Path | None = None) -> Callable[[], Context
         return _imported(module_name, attribute)
     if target == BUILT_IN_ENGINE:
         return lambda: built_in_engine(HostConfig())
-    load = functools.partial(load_plugin, target, home=home, enabled=installed_plugins())
+    # Without a deadline of its own: each point has one, and a thread of the host is no effect of the engine.
+    load = functools.partial(load_plugin, target, home=home, enabled=installed_plugins(), timeout_seconds=0)
     load()
     return lambda: load().engine
 
