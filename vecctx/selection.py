@@ -205,7 +205,8 @@ def _plan(
     tail_room = room if is_all else int(fill.TAIL_SHARE * room)
     recent = fill.recent(turns, cost, tail_room, int(fill.NEWEST_SHARE * room))
     overhead = parts.counter.count_message({"role": "user", "content": render.frame_text()})
-    usable = [*_quoted_ends(recent, frame, ask, parts), *_not_sent(found, frame, recent)]
+    ends = _quoted_ends(recent, frame, ask, parts)
+    usable = [*ends, *_not_sent(found, frame, recent, ends)]
     if not isinstance(frame.current[0].get("content"), str | list):
         usable = []  # a host could not merge the block with such a message, and two user messages would stand in a row
     picked = fill.pick(usable, room - recent.tokens - overhead)
@@ -249,9 +250,12 @@ def _end_of(text: str, *, is_first: bool) -> tuple[int, int]:
     return (0, min(len(text), END_CHARACTERS)) if is_first else (max(0, len(text) - END_CHARACTERS), len(text))
 
 
-def _not_sent(found: Sequence[Candidate], frame: Frame, recent: fill.Recent) -> list[Candidate]:
+def _not_sent(
+    found: Sequence[Candidate], frame: Frame, recent: fill.Recent, ends: Sequence[Candidate]
+) -> list[Candidate]:
     """Candidates whose text the request does not hold already, each text once."""
-    seen = _keys(frame, recent) | frame.current_keys
+    whole = {end.message.key for end in ends if end.best == (0, len(end.message.text))}
+    seen = _keys(frame, recent) | frame.current_keys | whole
     fresh = []
     for candidate in found:
         if candidate.message.key not in seen:

@@ -177,6 +177,17 @@ def test_a_newest_turn_that_is_too_long_is_quoted_by_its_ends() -> None:
     assert sent.selection.used_tokens <= 600
 
 
+def test_what_is_quoted_of_a_newest_turn_is_not_quoted_again_where_it_was_found_too() -> None:
+    parts = make_parts()
+    history = [user(BUCKET), assistant("a line of the log " * 400)]
+    remember(history, parts)
+
+    sent = sent_for(make_ask(history, budget=600), parts)
+
+    assert block_of(sent.messages).count(BUCKET) == 1
+    assert [mark.reason for mark in sent.selection.recalled if mark.role == "user"] == ["recent"]
+
+
 def test_a_call_id_that_came_back_is_sent_once() -> None:
     parts = make_parts()
     turns = [row for text in ("one", "two") for row in (user(text), *batch(2), assistant(f"{text} done"))]
