@@ -159,6 +159,7 @@ class VecctxEngine(ContextEngine):
             budget=self.budget(asked),
             deadline_ms=self._settings.deadline_ms,
             previous=self._session.entry,
+            redacts=self._settings.redact,
         )
         return select(ask, parts)
 

@@ -16,6 +16,7 @@ from vecctx.turns import align, render
 from vecctx.turns.content import text_of_content, text_of_row
 from vecctx.turns.group import call_ids, past_turns
 from vecctx.turns.identity import key_of
+from vecctx.turns.redact import redact
 from vecctx.values import Budget, Candidate, Hit, Mark, PastTurn, Place, Quote, Row, Scored, Selection, Spot
 
 HITS = 1500
@@ -36,6 +37,8 @@ SHOWN_LOSSES = 20
 """Candidates that did not go along and are still recorded."""
 SHOWN_CHARACTERS = 160
 """Of each text in the record: enough to recognise it."""
+READ_CHARACTERS = 1000
+"""Of each text that is looked through for secrets before so much of it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Ask:
     deadline_ms: int
     previous: ledger.Ledger
     """What was sent before, to tell how much of it the provider's cache can serve."""
+    redacts: bool = True
+    """Whether secrets are replaced in what the record quotes; what is sent stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +287,12 @@ def _send(ask: Ask, frame: Frame, plan: Plan, parts: Parts, started_ms: float) -
     selection = Selection(
         conversation_id=ask.conversation_id,
         turn_key=frame.turn_key,
-        query=frame.question[:SHOWN_CHARACTERS],
+        query=_excerpt(frame.question, redacts=ask.redacts),
         budget=ask.budget,
         used_tokens=sum(entry.tokens),
         system_tokens=frame.fixed_tokens[0],
         current_tokens=frame.fixed_tokens[1],
-        kept=tuple(_kept_mark(row, parts) for row in kept),
+        kept=tuple(_kept_mark(row, parts, redacts=ask.redacts) for row in kept),
         recalled=plan.recalled,
         dropped=plan.dropped,
         left_out_rows=len(frame.history) - len(kept),
@@ -315,9 +320,15 @@ def _mark(candidate: Candidate, reason: str, quote: Quote | None = None) -> Mark
     )
 
 
-def _kept_mark(row: Row, parts: Parts) -> Mark:
-    text = " ".join(text_of_row(row).split())[:SHOWN_CHARACTERS]
+def _kept_mark(row: Row, parts: Parts, *, redacts: bool) -> Mark:
+    text = " ".join(_excerpt(text_of_row(row), redacts=redacts).split())
     return Mark(None, str(row.get("role")), text, parts.counter.count_message(row), "recent")
+
+
+def _excerpt(text: str, *, redacts: bool) -> str:
+    """The beginning of what the host sent, fit to be written; a secret is known only with what stands behind it."""
+    beginning = text[:READ_CHARACTERS]
+    return (redact(beginning)[0] if redacts else beginning)[:SHOWN_CHARACTERS]
 
 
 def _used(frame: Frame, spans: Sequence[tuple[int, int]], block: str | None, parts: Parts) -> int:

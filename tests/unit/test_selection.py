@@ -431,6 +431,21 @@ def test_the_record_tells_where_every_token_went(parts: Parts) -> None:
     assert parts.store.selection() == record
 
 
+def test_the_record_holds_no_secret_and_the_request_is_as_it_was(parts: Parts) -> None:
+    secret = "sk-ant-api03-abcdefghijklmnop123456"
+    said, asked = f"{'a word ' * 20}{secret}", f"Is {secret} still the key to the storage bucket?"
+    ask = make_ask([*HISTORY, user(said), assistant("Noted.")], asked, budget=800)
+
+    sent = sent_for(ask, parts)
+    plain = sent_for(replace(ask, redacts=False), parts)
+
+    assert user(said) in sent.messages
+    assert user(asked) in sent.messages
+    assert "sk-ant" not in repr(sent.selection)
+    assert "[redacted]" in sent.selection.query
+    assert secret in plain.selection.query
+
+
 def test_the_record_names_what_was_recalled_in_the_order_of_the_block() -> None:
     parts = make_parts()
     facts = [row for n in range(6) for row in (user(f"The storage bucket {n} is colour{n}."), assistant("Noted."))]
