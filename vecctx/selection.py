@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from vecctx.errors import VecctxError
@@ -37,7 +38,7 @@ SHOWN_LOSSES = 20
 """Candidates that did not go along and are still recorded."""
 SHOWN_CHARACTERS = 160
 """Of each text in the record: enough to recognise it."""
-READ_CHARACTERS = 1000
+READ_CHARACTERS = 400
 """Of each text that is looked through for secrets before so much of it is recorded."""
 
 
@@ -328,7 +329,12 @@ def _kept_mark(row: Row, parts: Parts, *, redacts: bool) -> Mark:
 def _excerpt(text: str, *, redacts: bool) -> str:
     """The beginning of what the host sent, fit to be written; a secret is known only with what stands behind it."""
     beginning = text[:READ_CHARACTERS]
-    return (redact(beginning)[0] if redacts else beginning)[:SHOWN_CHARACTERS]
+    return (_redacted(beginning) if redacts else beginning)[:SHOWN_CHARACTERS]
+
+
+@lru_cache(maxsize=4096)  # a chat's rows come again with each request, and reading them takes longer than a selection
+def _redacted(text: str) -> str:
+    return redact(text)[0]
 
 
 def _used(frame: Frame, spans: Sequence[tuple[int, int]], block: str | None, parts: Parts) -> int:
