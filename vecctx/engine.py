@@ -68,7 +68,7 @@ class VecctxEngine(ContextEngine):
     def on_session_start(self, session_id: str, **details: Any) -> None:  # noqa: ANN401 - the host's details grow
         """Read the settings, open the store, and serve this session; a compaction's new session joins the old one."""
         home = details.get("hermes_home")
-        self._home = Path(home) if home else self._home or home_folder()
+        self._home = Path(home) if home else self._home
         parent = details.get("old_session_id") if details.get("boundary_reason") in _GOES_ON else None
         is_same = session_id == self._session.session_id or (parent and parent == self._session.session_id)
         before = self._session if is_same else Session()
@@ -77,7 +77,7 @@ class VecctxEngine(ContextEngine):
         self._session.owner = str(details.get("user_id") or before.owner)
         self._session.has_history = False
         with self._guard("start", self._stand_aside):
-            self._settings = load_settings(self._home)
+            self._settings = load_settings(self._home or home_folder())
             self._open().worker.wake()
             self.problem = None
 
@@ -159,6 +159,7 @@ class VecctxEngine(ContextEngine):
             budget=self.budget(asked),
             deadline_ms=self._settings.deadline_ms,
             previous=self._session.entry,
+            redacts=self._settings.redact,
         )
         return select(ask, parts)
 
@@ -266,6 +267,7 @@ class VecctxEngine(ContextEngine):
         return {
             **super().get_status(),
             "problem": self.problem,
+            "is_behind": self._session.is_behind,
             "budget_tokens": budget.total_tokens,
             "budget_limited_by": budget.limited_by,
             "overhead_tokens": budget.overhead_tokens,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from vecctx.errors import VecctxError
@@ -16,6 +17,7 @@ from vecctx.turns import align, render
 from vecctx.turns.content import text_of_content, text_of_row
 from vecctx.turns.group import call_ids, past_turns
 from vecctx.turns.identity import key_of
+from vecctx.turns.redact import redact
 from vecctx.values import Budget, Candidate, Hit, Mark, PastTurn, Place, Quote, Row, Scored, Selection, Spot
 
 HITS = 1500
@@ -36,6 +38,8 @@ SHOWN_LOSSES = 20
 """Candidates that did not go along and are still recorded."""
 SHOWN_CHARACTERS = 160
 """Of each text in the record: enough to recognise it."""
+READ_CHARACTERS = 400
+"""Of each text that is looked through for secrets before so much of it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Ask:
     deadline_ms: int
     previous: ledger.Ledger
     """What was sent before, to tell how much of it the provider's cache can serve."""
+    redacts: bool = True
+    """Whether secrets are replaced in what the record quotes; what is sent stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,8 @@ def _plan(
     tail_room = room if is_all else int(fill.TAIL_SHARE * room)
     recent = fill.recent(turns, cost, tail_room, int(fill.NEWEST_SHARE * room))
     overhead = parts.counter.count_message({"role": "user", "content": render.frame_text()})
-    usable = [*_quoted_ends(recent, frame, ask, parts), *_not_sent(found, frame, recent)]
+    ends = _quoted_ends(recent, frame, ask, parts)
+    usable = [*ends, *_not_sent(found, frame, recent, ends)]
     if not isinstance(frame.current[0].get("content"), str | list):
         usable = []  # a host could not merge the block with such a message, and two user messages would stand in a row
     picked = fill.pick(usable, room - recent.tokens - overhead)
@@ -249,9 +256,12 @@ def _end_of(text: str, *, is_first: bool) -> tuple[int, int]:
     return (0, min(len(text), END_CHARACTERS)) if is_first else (max(0, len(text) - END_CHARACTERS), len(text))
 
 
-def _not_sent(found: Sequence[Candidate], frame: Frame, recent: fill.Recent) -> list[Candidate]:
+def _not_sent(
+    found: Sequence[Candidate], frame: Frame, recent: fill.Recent, ends: Sequence[Candidate]
+) -> list[Candidate]:
     """Candidates whose text the request does not hold already, each text once."""
-    seen = _keys(frame, recent) | frame.current_keys
+    whole = {end.message.key for end in ends if end.best == (0, len(end.message.text))}
+    seen = _keys(frame, recent) | frame.current_keys | whole
     fresh = []
     for candidate in found:
         if candidate.message.key not in seen:
@@ -278,12 +288,12 @@ def _send(ask: Ask, frame: Frame, plan: Plan, parts: Parts, started_ms: float) -
     selection = Selection(
         conversation_id=ask.conversation_id,
         turn_key=frame.turn_key,
-        query=frame.question[:SHOWN_CHARACTERS],
+        query=_excerpt(frame.question, redacts=ask.redacts),
         budget=ask.budget,
         used_tokens=sum(entry.tokens),
         system_tokens=frame.fixed_tokens[0],
         current_tokens=frame.fixed_tokens[1],
-        kept=tuple(_kept_mark(row, parts) for row in kept),
+        kept=tuple(_kept_mark(row, parts, redacts=ask.redacts) for row in kept),
         recalled=plan.recalled,
         dropped=plan.dropped,
         left_out_rows=len(frame.history) - len(kept),
@@ -311,9 +321,20 @@ def _mark(candidate: Candidate, reason: str, quote: Quote | None = None) -> Mark
     )
 
 
-def _kept_mark(row: Row, parts: Parts) -> Mark:
-    text = " ".join(text_of_row(row).split())[:SHOWN_CHARACTERS]
+def _kept_mark(row: Row, parts: Parts, *, redacts: bool) -> Mark:
+    text = " ".join(_excerpt(text_of_row(row), redacts=redacts).split())
     return Mark(None, str(row.get("role")), text, parts.counter.count_message(row), "recent")
+
+
+def _excerpt(text: str, *, redacts: bool) -> str:
+    """The beginning of what the host sent, fit to be written; a secret is known only with what stands behind it."""
+    beginning = text[:READ_CHARACTERS]
+    return (_redacted(beginning) if redacts else beginning)[:SHOWN_CHARACTERS]
+
+
+@lru_cache(maxsize=4096)  # a chat's rows come again with each request, and reading them takes longer than a selection
+def _redacted(text: str) -> str:
+    return redact(text)[0]
 
 
 def _used(frame: Frame, spans: Sequence[tuple[int, int]], block: str | None, parts: Parts) -> int:

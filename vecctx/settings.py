@@ -41,8 +41,16 @@ class Settings:
 
 
 def home_folder() -> Path:
-    """The host's home: `$HERMES_HOME`, else `~/.hermes`."""
-    return Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes").expanduser()
+    """The host's home: `$HERMES_HOME`, else `~/.hermes`.
+
+    Raises:
+        SettingsError: the home of this user, or of one that is named, is not known.
+    """
+    named = os.environ.get("HERMES_HOME") or "~/.hermes"
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise SettingsError("HERMES_HOME", named, "a folder; no home is known here, so name it in full") from error
 
 
 def load_settings(home: Path) -> Settings:

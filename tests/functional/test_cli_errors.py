@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from vecctx.cli import main
 from vecctx.cli.opening import scratch_home
+from vecctx.errors import StoreUnavailableError
 from vecctx.settings import Settings
 from vecctx.wiring import open_parts
 
@@ -103,12 +104,37 @@ def test_a_bad_budget_is_wrong_usage(tmp_path: Path, transcript: Path, command: 
         (("search", "  "), "there is nothing to look for"),
         (("replay", "f", "--ask", " "), "there is no question in it"),
         (("replay", "f"), "Missing option '--ask'"),
+        (("replay", "f", "--ask", "x", "--store", ""), "it is empty; name a folder"),
+        (("stats", "--store", " "), "it is empty; name a folder"),
         (("why", "x"), "'x' is not a valid integer"),
         (("why", "0"), "0 is not in the range"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     assert_refused(run(*arguments, home=tmp_path), 2, said)
+
+
+def test_a_transcript_that_cannot_be_stored_is_a_failure(
+    tmp_path: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise StoreUnavailableError(tmp_path, "the disk is full; free some space")
+
+    monkeypatch.setattr("vecctx.ingest.ingest", fails)
+
+    result = run("replay", transcript, "--ask", "what?", home=tmp_path / "home")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "the disk is full; free some space" in result.stderr
+    assert result.stderr.endswith("error: the transcript could not be stored; the warning before says why\n")
+
+
+def test_replay_takes_the_database_file_for_its_folder_as_the_others_do(store: Path, transcript: Path) -> None:
+    result = run("replay", transcript, "--ask", "what?", "--store", store / "vecctx.db", home=store.parent / "home")
+
+    assert result.exit_code == 0
+    assert "messages       2 " in run("stats", "--store", store / "vecctx.db", home=store.parent / "home").stdout
 
 
 @pytest.mark.parametrize("command", READERS[:3])

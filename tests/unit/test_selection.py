@@ -177,6 +177,17 @@ def test_a_newest_turn_that_is_too_long_is_quoted_by_its_ends() -> None:
     assert sent.selection.used_tokens <= 600
 
 
+def test_what_is_quoted_of_a_newest_turn_is_not_quoted_again_where_it_was_found_too() -> None:
+    parts = make_parts()
+    history = [user(BUCKET), assistant("a line of the log " * 400)]
+    remember(history, parts)
+
+    sent = sent_for(make_ask(history, budget=600), parts)
+
+    assert block_of(sent.messages).count(BUCKET) == 1
+    assert [mark.reason for mark in sent.selection.recalled if mark.role == "user"] == ["recent"]
+
+
 def test_a_call_id_that_came_back_is_sent_once() -> None:
     parts = make_parts()
     turns = [row for text in ("one", "two") for row in (user(text), *batch(2), assistant(f"{text} done"))]
@@ -418,6 +429,21 @@ def test_the_record_tells_where_every_token_went(parts: Parts) -> None:
     assert all(mark.reason and len(mark.excerpt) <= SHOWN_CHARACTERS for mark in (*record.kept, *record.recalled))
     assert record.created_at == FakeClock().now()
     assert parts.store.selection() == record
+
+
+def test_the_record_holds_no_secret_and_the_request_is_as_it_was(parts: Parts) -> None:
+    secret = "sk-ant-api03-abcdefghijklmnop123456"
+    said, asked = f"{'a word ' * 20}{secret}", f"Is {secret} still the key to the storage bucket?"
+    ask = make_ask([*HISTORY, user(said), assistant("Noted.")], asked, budget=800)
+
+    sent = sent_for(ask, parts)
+    plain = sent_for(replace(ask, redacts=False), parts)
+
+    assert user(said) in sent.messages
+    assert user(asked) in sent.messages
+    assert "sk-ant" not in repr(sent.selection)
+    assert "[redacted]" in sent.selection.query
+    assert secret in plain.selection.query
 
 
 def test_the_record_names_what_was_recalled_in_the_order_of_the_block() -> None:

@@ -198,3 +198,15 @@ def test_the_store_counts_from_the_home(
 def test_a_store_in_an_unknown_users_home_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="'store' is '~nobody-here/x'"):
         store_folder(Settings(store="~nobody-here/x"), tmp_path)
+
+
+@pytest.mark.parametrize("named", ["", "~nobody-has-this-name/hermes"])
+def test_a_home_that_nobody_knows_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    def unknown(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", unknown)
+    monkeypatch.setenv("HERMES_HOME", named)
+
+    with pytest.raises(SettingsError, match=r"HERMES_HOME.*name it in full"):
+        home_folder()

@@ -59,7 +59,10 @@ def versions() -> Finding:
 
 def settings_of(store: Path | None) -> tuple[Settings, Finding]:
     """The settings, or the defaults where they cannot be read."""
-    config = home_folder() / "config.yaml"
+    try:
+        config = home_folder() / "config.yaml"
+    except VecctxError as error:
+        return Settings(), Finding("settings", "problem", str(error))
     try:
         settings, folder = located_store(store)
     except VecctxError as error:

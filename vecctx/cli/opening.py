@@ -68,7 +68,7 @@ def scratch_home(settings: Settings, store: Path | None) -> Iterator[tuple[Setti
     """A host's home with these settings, removed afterwards; the store is in it unless a folder is named."""
     with tempfile.TemporaryDirectory(prefix="vecctx-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
-        settings = replace(settings, store=str(store.absolute()) if store else "")
+        settings = replace(settings, store=str(_folder_of(store).absolute()) if store else "")
         config = {"context": {"engine": "vecctx", "vecctx": asdict(settings)}}
         # JSON is YAML.
         (home / "config.yaml").write_text(json.dumps(config), encoding="utf-8")

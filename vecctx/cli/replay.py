@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vecctx.cli.transcript import Transcript
     from vecctx.settings import Settings
 
+_SHOWN_MARKS = 12
 _HEAD_ROLES = ("system", "developer")
 
 
@@ -77,6 +78,8 @@ def _replayed(
     ):
         engine.on_session_start(transcript.session_id, hermes_home=str(home))
         engine.on_turn_complete(history)
+        if engine.get_status()["is_behind"]:
+            raise VecctxError(engine.problem or "the transcript could not be stored; the warning before says why")
         index(opened, len(history))
         conversation = [*history, asked]
         sent = engine.select_context([*head, *conversation], conversation_messages=conversation, incoming_message=asked)
@@ -97,7 +100,7 @@ def _parted(messages: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], l
 
 
 def _show(view: View) -> None:
-    from vecctx.cli.show import show_budget, show_marks
+    from vecctx.cli.show import show_budget, show_recalled
 
     request = view["request"]
     line(f"Question: {request['question']}", style="bold")
@@ -106,9 +109,7 @@ def _show(view: View) -> None:
         f"  window    a sliding window of this budget would hold the newest {view['window_turns']:,} turns "
         f"({view['window_tokens']:,} tokens)"
     )
-    if request["recalled"]:
-        line("  recalled, best first")
-        show_marks(request["recalled"])
+    show_recalled(request["recalled"], _SHOWN_MARKS)
     if "messages" in view:
         line()
         line("The messages:", style="bold")

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from vecctx.cli.terminal import count, fields, table
+from vecctx.cli.terminal import columns, count, fields, line, table
 from vecctx.cli.views import View
 
 _BAR_CHARACTERS = 76
+_BAR_FRAME = 14
+"""What stands beside the bar in its line."""
 _SEGMENTS = (("system", "s"), ("kept", "="), ("recalled", "#"), ("current", ">"))
 
 
@@ -25,14 +27,22 @@ def show_budget(view: View) -> None:
         ("", f"[{_bar(view)}]"),
         ("", "   ".join(shares)),
         ("kept", kept),
-        ("recalled", _recalled(len(view["recalled"]))),
+        ("recalled", _recalled(view)),
         ("left out", f"{count(left_out, 'message')} of the history as they are; all stay in the store, word for word"),
         ("cache", _cache(view)),
         ("time", f"chosen in {view['elapsed_ms']:,.0f} ms"),
     ]
     if view["notes"]:
-        lines.append(("notes", "; ".join(view["notes"])))
+        lines.append(("notes", "; ".join(_LONG_NOTES.get(note, note) for note in view["notes"])))
     fields(lines)
+
+
+def show_recalled(marks: Sequence[View], shown: int) -> None:
+    """The best recalled messages, and how many there are beside them; nothing where there is none."""
+    if marks:
+        more = len(marks) - shown
+        line("  recalled, best first" + (f" ({more:,} more are not shown)" if more > 0 else ""))
+        show_marks(marks, shown)
 
 
 def show_marks(marks: Sequence[View], shown: int | None = None) -> None:
@@ -70,10 +80,12 @@ def _limits(view: View) -> str:
     return names.get(limited_by, limited_by) + kept_free
 
 
-def _recalled(messages: int) -> str:
-    if not messages:
-        return "nothing: no older message that is not here already seems to matter"
-    return f"{count(messages, 'older message')} that may matter for this question, quoted by date"
+def _recalled(view: View) -> str:
+    if view["recalled"]:
+        return f"{count(len(view['recalled']), 'older message')} that may matter for this question, quoted by date"
+    if view["dropped"] or view["used_tokens"] > view["budget_tokens"]:
+        return "nothing: the budget leaves no room for it"
+    return "nothing: no older message that is not here already seems to matter"
 
 
 def _cache(view: View) -> str:
@@ -86,11 +98,16 @@ def _cache(view: View) -> str:
 
 def _bar(view: View) -> str:
     whole = max(view["budget_tokens"], view["used_tokens"], 1)
+    width = max(1, min(_BAR_CHARACTERS, columns() - _BAR_FRAME))
     bar, done = "", 0
     for name, sign in _SEGMENTS:
         done += view[f"{name}_tokens"]
-        bar += sign * max(0, min(_BAR_CHARACTERS, round(_BAR_CHARACTERS * done / whole)) - len(bar))
-    return bar.ljust(_BAR_CHARACTERS, ".")
+        bar += sign * max(0, min(width, round(width * done / whole)) - len(bar))
+    return bar.ljust(width, ".")
 
 
+_LONG_NOTES = {
+    "held": "held: as it was chosen for this question before",
+    "cut": "cut: this turn outgrew the budget, and was chosen for anew",
+}
 _SHORT_REASONS = {"meaning and words": "meaning+words", "beside a hit": "its neighbour"}

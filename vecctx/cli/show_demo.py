@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vecctx.cli.show import show_budget, show_marks
+from vecctx.cli.show import show_budget, show_recalled
 from vecctx.cli.terminal import count, line, table
 from vecctx.cli.views import View
 
@@ -28,11 +28,7 @@ def show_request(view: View, number: str) -> None:
     line(f"Question {number}: {view['question']}", style="bold")
     line(f"  {view['about']}; {view['origin']}")
     show_budget(view["request"])
-    recalled = view["request"]["recalled"]
-    if recalled:
-        more = len(recalled) - _SHOWN_MARKS
-        line("  recalled, best first" + (f" ({more:,} more are not shown)" if more > 0 else ""))
-        show_marks(recalled, _SHOWN_MARKS)
+    show_recalled(view["request"]["recalled"], _SHOWN_MARKS)
     rows = [
         (_verdict(piece["with_vecctx"]), _verdict(piece["with_window"]), f'"{piece["says"]}"')
         for piece in view["evidence"]

@@ -23,9 +23,19 @@ def console(*, to_stderr: bool = False) -> "Console":
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
+def columns() -> int:
+    """The width of what stands on stdout."""
+    return console().width
+
+
 def print_json(view: object) -> None:
-    """A view as JSON on stdout."""
-    sys.stdout.write(json.dumps(view, ensure_ascii=False, indent=2) + "\n")
+    """A view as JSON on stdout; what the stream cannot hold is escaped, so that nothing of it is lost."""
+    text = json.dumps(view, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(view, indent=2)
+    sys.stdout.write(f"{text}\n")
 
 
 def line(text: str = "", style: str | None = None) -> None:

@@ -76,7 +76,7 @@ def _parsed(path: Path, text: str, line: int | None) -> Any:  # noqa: ANN401 - a
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        problem = f"is no complete JSON ({error.msg} at column {error.colno}); repair or remove it"
+        problem = f"is no complete JSON ({error.msg.removesuffix(' at')} at column {error.colno}); repair or remove it"
         raise TranscriptError(path, problem, line=line or error.lineno) from error
     except (ValueError, RecursionError) as error:
         raise TranscriptError(path, f"is no JSON that can be read ({error})", line=line) from error

@@ -2,6 +2,7 @@
 
 import json
 import re
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ _SHORTEST_RUN = 24
 """No data URL with anything in it is shorter."""
 _MEDIA_KEYS = frozenset({"data", "b64_json", "file_data", "bytes"})
 _DATA_MARK = "[data]"
+_DEEPEST = 50
+"""Levels of nesting that are looked into: nobody writes more, and Python follows no more than some hundred."""
 
 
 def text_of_row(row: Row) -> str:
@@ -61,35 +64,47 @@ def without_base64(text: str) -> str:
     return _BASE64_RUN.sub(_DATA_MARK, text) if len(text) > _SHORTEST_RUN else text
 
 
-def without_media(value: object) -> object:
-    """A copy of a JSON-like value in which media are replaced by a mark."""
+def without_media(value: object, depth: int = 0) -> object:
+    """A copy of a JSON-like value in which media are replaced by a mark; what is nested too deep becomes text."""
     if isinstance(value, str):
         return without_base64(value)
+    if depth >= _DEEPEST and isinstance(value, Mapping | list | tuple):
+        return _flat(value)
     if isinstance(value, Mapping):
-        return {str(key): _without_data(str(key), item) for key, item in value.items()}
+        return {str(key): _without_data(str(key), item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_media(item) for item in value]
+        return [without_media(item, depth + 1) for item in value]
     return value
 
 
-def _without_data(key: str, value: object) -> object:
+def _without_data(key: str, value: object, depth: int) -> object:
     is_media = key in _MEDIA_KEYS and isinstance(value, str) and _BASE64_VALUE.fullmatch(value)
-    return _DATA_MARK if is_media else without_media(value)
+    return _DATA_MARK if is_media else without_media(value, depth)
 
 
-def _pieces(content: object) -> Iterator[str]:
+def _flat(value: object) -> str:
+    """A nested value as JSON, or shortened where even that goes too deep."""
+    try:
+        return without_base64(json.dumps(value, ensure_ascii=False, default=str))
+    except (RecursionError, ValueError):
+        return reprlib.repr(value)
+
+
+def _pieces(content: object, depth: int = 0) -> Iterator[str]:
     if isinstance(content, str):
         yield content
+    elif depth >= _DEEPEST and isinstance(content, Mapping | list | tuple):
+        yield _flat(content)
     elif isinstance(content, Mapping):
-        yield from _part_pieces(content)
+        yield from _part_pieces(content, depth)
     elif isinstance(content, list | tuple):
         for part in content:
-            yield from _pieces(part)
+            yield from _pieces(part, depth + 1)
     elif content is not None:
         yield str(content)
 
 
-def _part_pieces(part: Mapping[str, Any]) -> Iterator[str]:
+def _part_pieces(part: Mapping[str, Any], depth: int) -> Iterator[str]:
     kind = str(part.get("type") or "")
     if kind in _HIDDEN_TYPES:
         return
@@ -100,7 +115,7 @@ def _part_pieces(part: Mapping[str, Any]) -> Iterator[str]:
     yield from texts
     for key in ("content", "output"):
         if isinstance(part.get(key), str | list | tuple | Mapping):
-            yield from _pieces(part[key])
+            yield from _pieces(part[key], depth + 1)
             texts.append("")
     if not texts:
         yield f"[{kind.removeprefix('input_').removesuffix('_url') or 'part'}]"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from vecctx.turns.content import call_names, calls_of, text_of_content
+from vecctx.turns.content import call_names, calls_of, text_of_content, without_media
 from vecctx.values import Row
 
 _FENCE = re.compile(
@@ -37,7 +37,10 @@ def key_of(row: Row) -> str:
     """
     calls = [call_names(call) for call in calls_of(row)]
     seen = [row.get("role"), _canonical(row.get("content")), calls]
-    text = json.dumps(seen, ensure_ascii=True, sort_keys=True, default=str)
+    try:
+        text = json.dumps(seen, ensure_ascii=True, sort_keys=True, default=str)
+    except RecursionError:
+        text = json.dumps(without_media(seen), ensure_ascii=True, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 

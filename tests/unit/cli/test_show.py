@@ -63,3 +63,42 @@ def test_recalled_messages_are_shown_with_date_score_and_reason(capsys: pytest.C
         "  id  date        who   tokens  score  found by       text\n"
         "   4  1970-01-01  user     300   0.91  meaning+words  my cat is called Minka\n"
     )
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 100])
+def test_the_whole_bar_fits_the_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    show.show_budget(make_view())
+
+    bar = next(text for text in capsys.readouterr().out.splitlines() if "[s" in text or "[=" in text)
+    assert bar.endswith(".]")
+    assert len(bar) <= columns
+
+
+def test_nothing_is_recalled_where_there_is_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = (Mark(4, "user", "my cat is called Minka", 300, "no room", 0.91),)
+
+    show.show_budget(make_view(recalled=(), dropped=lost))
+    show.show_budget(make_view(recalled=(), used_tokens=2000))
+
+    assert capsys.readouterr().out.count("  recalled  nothing: the budget leaves no room for it\n") == 2
+
+
+def test_a_request_that_was_held_says_so_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    show.show_budget(make_view(notes=("held",)))
+
+    assert "  notes     held: as it was chosen for this question before\n" in capsys.readouterr().out
+
+
+def test_of_many_recalled_messages_the_best_are_shown_and_the_rest_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    marks = views.selection(make_selection(recalled=(Mark(4, "user", "Minka", 300, "recent"),) * 5))["recalled"]
+
+    show.show_recalled(marks, 2)
+    show.show_recalled((), 2)
+
+    out = capsys.readouterr().out
+    assert out.count("Minka") == 2
+    assert out.startswith("  recalled, best first (3 more are not shown)\n")

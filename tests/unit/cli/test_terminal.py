@@ -1,3 +1,4 @@
+import io
 import json
 
 import pytest
@@ -64,6 +65,17 @@ def test_json_stays_readable_in_every_language(capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "你好" in out
     assert json.loads(out) == {"text": "你好"}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_json_loses_nothing_where_the_stream_cannot_hold_it(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    monkeypatch.setattr("sys.stdout", stream)
+
+    print_json({"text": "猫 \ud83d"})
+
+    stream.seek(0)
+    assert json.loads(stream.read()) == {"text": "猫 \ud83d"}
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (1234, "1,234"), (0.5, "0.50"), ("a", "a"), (True, "True")])

@@ -88,6 +88,7 @@ def test_a_session_that_is_alone_can_be_named_wrongly(tmp_path: Path) -> None:
         ("[]", ": there is no message in it"),
         ('{"messages": []}', ": there is no message in it"),
         ("hello", ", line 1: is no complete JSON"),
+        ('{"role": "us', ", line 1: is no complete JSON (Unterminated string starting at column 10); repair or remove"),
         ('[{"role": "user", "content": "x"}', ", line 1: is no complete JSON"),
         ('[\n{"role": "user",\n "content": }]', ", line 3: is no complete JSON"),
         ('{"role": "user", "content": "x"}\n\n{"role": "user", "con', ", line 3: is no complete JSON"),

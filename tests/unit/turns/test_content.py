@@ -128,3 +128,13 @@ def test_empty_is_what_holds_neither_words_nor_media_nor_calls() -> None:
 
 def test_thinking_is_in_no_text() -> None:
     assert text_of_content([weird.thinking("plan"), {"type": "redacted_thinking", "data": "x"}]) == ""
+
+
+@pytest.mark.parametrize("levels", [100, 400, 900])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"content": ', "}"), ('{"a": ', "}")])
+def test_nothing_is_nested_too_deep(levels: int, opening: str, closing: str) -> None:
+    deep = json.loads(f"{opening * levels}1{closing * levels}")
+
+    for row in (user([deep, {"type": "text", "text": "hello"}]), user("hello") | {"unknown": deep}):
+        assert text_of_row(row).endswith("hello")
+        assert json.loads(payload_of(row))["role"] == "user"

@@ -137,3 +137,12 @@ def test_what_nobody_said_is_synthetic(row: Row) -> None:
 @pytest.mark.parametrize("row", SAID.values(), ids=SAID.keys())
 def test_what_someone_said_is_not_synthetic(row: Row) -> None:
     assert not is_synthetic(row)
+
+
+def test_a_content_that_is_nested_too_deep_has_a_key() -> None:
+    deep: list[Any] = ["x"]
+    for _ in range(3000):
+        deep = [deep]
+
+    assert key_of(user([deep])) == key_of(user([deep]))
+    assert key_of(user([deep])) != key_of(user([[deep], "y"]))
