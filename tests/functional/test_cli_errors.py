@@ -114,6 +114,23 @@ def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, arguments: tuple[s
     assert_refused(run(*arguments, home=tmp_path), 2, said)
 
 
+def test_a_program_that_is_ended_leaves_no_copy_of_the_chat(tmp_path: Path) -> None:
+    chat, scratch = tmp_path / "chat.jsonl", tmp_path / "scratch"
+    row = json.dumps({"role": "user", "content": "The vet said that the cat is well. " * 20})
+    chat.write_text("\n".join([row] * 3000))
+    scratch.mkdir()
+    command = [sys.executable, "-m", "vecctx", "replay", str(chat), "--ask", "what?"]
+    environment = {**os.environ, "TMPDIR": str(scratch), "HERMES_HOME": str(tmp_path / "home")}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        assert "indexing" in program.stderr.readline()
+        assert tree(scratch)
+        program.terminate()
+        assert program.wait(60) == 143
+
+    assert tree(scratch) == []
+
+
 def test_a_transcript_that_cannot_be_stored_is_a_failure(
     tmp_path: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

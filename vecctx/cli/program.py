@@ -2,7 +2,9 @@
 
 import io
 import logging
+import signal
 import sys
+import threading
 from functools import partial
 from typing import Any, NoReturn
 
@@ -57,6 +59,7 @@ def main(ctx: click.Context) -> None:
         logger = logging.getLogger(name)
         logger.addHandler(handler)
         ctx.call_on_close(partial(logger.removeHandler, handler))
+    _tidy_when_ended(ctx)
 
 
 for _command in (demo, replay, search, why, stats, doctor, hermes):
@@ -85,6 +88,21 @@ class _WrongUsageError(_CouldNotError):
 class _StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(f"{record.levelname.lower()}: {self.format(record)}", err=True)
+
+
+def _tidy_when_ended(ctx: click.Context) -> None:
+    """Whoever ends the program or closes its terminal leaves no copy of a chat in the folder for temporary files."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _leave)
+            ctx.call_on_close(partial(signal.signal, number, signal.SIG_DFL))
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _refuse(error: click.UsageError) -> NoReturn:
