@@ -11,6 +11,7 @@ from .conversation import Conversation
 from .errors import HostError
 from .messages import estimate_tokens
 from .plugin_context import Command
+from .provider import figure
 from .screen import table
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def _compress(conversation: Conversation, text: str) -> bool:
 
 def _context(conversation: Conversation, _text: str) -> bool:
     shown = conversation.shown
-    used_tokens = int(shown.last_usage.get("prompt_tokens") or 0) or estimate_tokens(shown.last_request)
+    used_tokens = figure(shown.last_usage.get("prompt_tokens")) or estimate_tokens(shown.last_request)
     rows, engine = conversation.agent.history, conversation.agent.engine
     conversation.screen.say(context_view.describe(engine, rows, shown.last_request, used_tokens))
     return True

@@ -57,8 +57,8 @@ class Compactor:
         reason = self._hooks.no_compression_reason(tokens)
         if reason:
             self._notify(reason)
-        engine = self._hooks.engine
-        is_long = len(session.rows) > engine.protect_first_n + engine.protect_last_n + 1
+        protected_rows = self._hooks.figure("protect_first_n") + self._hooks.figure("protect_last_n")
+        is_long = len(session.rows) > protected_rows + 1
         if is_long and self._hooks.should_compress_preflight(session.rows):
             self.compact(session, tokens)
         return True
@@ -77,7 +77,7 @@ class Compactor:
 
     def after_overflow(self, session: Session) -> bool:
         """Compact since the provider refused a request for its size, whatever the engine would say."""
-        tokens = max(session.pressure_tokens(), self._hooks.engine.context_length)
+        tokens = max(session.pressure_tokens(), self._hooks.figure("context_length"))
         return self._config.enabled and self.compact(session, tokens)
 
     def after_tools(self, session: Session) -> None:
@@ -146,7 +146,7 @@ class Compactor:
         """The history as another engine shortens it: a summary now is better than a request that does not fit."""
         engine, shorter = self._hooks.engine, rows
         if self._fallback is not None:
-            self._fallback.update_model("", engine.context_length)
+            self._fallback.update_model("", self._hooks.figure("context_length"))
             shorter = run_compress(self._fallback, rows, timeout_seconds=0, **optional)
         is_shorter = shorter != rows
         outcome = "the built-in one does it this time" if is_shorter else "the history stays"

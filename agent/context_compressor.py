@@ -1,7 +1,6 @@
 """The built-in engine: when a history is too long, its middle becomes one running summary."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from . import summary
 from .context_engine import ContextEngine, Message
 from .errors import ProviderError
 from .messages import calls_of, copy_rows, estimate_tokens, pair_tool_rows, text_of, units
-from .provider import ModelClient, OpenAIClient
+from .provider import ModelClient, OpenAIClient, figure
 from .thresholds import resolve_model_threshold as resolve_model_threshold  # noqa: PLC0414 - some engines look for it here
 
 logger = logging.getLogger(__name__)
@@ -66,10 +65,10 @@ class ContextCompressor(ContextEngine):
     def update_from_response(self, usage: dict[str, Any]) -> None:
         """Remember what the provider counted."""
         self.awaiting_real_usage_after_compression = False
-        self.last_prompt_tokens = _count(usage.get("prompt_tokens"))
-        self.last_completion_tokens = _count(usage.get("completion_tokens"))
+        self.last_prompt_tokens = figure(usage.get("prompt_tokens"))
+        self.last_completion_tokens = figure(usage.get("completion_tokens"))
         both = self.last_prompt_tokens + self.last_completion_tokens
-        self.last_total_tokens = _count(usage.get("total_tokens")) or both
+        self.last_total_tokens = figure(usage.get("total_tokens")) or both
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the prompt has reached the threshold."""
@@ -148,11 +147,6 @@ def is_summary(row: Message) -> bool:
     text = text_of(row)
     looks_so = row.get("role") == "user" and text.startswith(SUMMARY_PREFIX) and text.endswith(_SUMMARY_END)
     return looks_so or bool(row.get(SUMMARY_KEY))
-
-
-def _count(value: object) -> int:
-    """A provider's figure; 0 for what is none, since an exception here would cost the response."""
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def _summary_body(row: Message) -> str:

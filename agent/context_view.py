@@ -10,6 +10,7 @@ from typing import Any
 
 from .context_engine import ContextEngine, Message
 from .messages import calls_of, estimate_tokens, text_of
+from .provider import figure
 from .screen import bar, cut, one_line
 
 _GROUPS = ("kept", "recalled", "dropped")
@@ -23,10 +24,10 @@ _SHOWN_ELSEWHERE = frozenset(
 def describe(engine: ContextEngine, rows: Sequence[Message], request: Sequence[Message], used_tokens: int) -> str:
     """The lines of `/context`; `request` is what was sent last, and `used_tokens` its size."""
     status, selection = _asked(engine, "get_status"), _asked(engine, "describe_last_selection")
-    window, threshold = engine.context_length, engine.threshold_tokens
+    window, threshold = figure(engine.context_length), figure(engine.threshold_tokens)
     share = f"{100 * used_tokens / window:.0f} %" if window else "of an unknown window"
     lines = [
-        _line("engine", f"{engine.name}, compressed {_times(engine.compression_count)}"),
+        _line("engine", f"{engine.name}, compressed {_times(figure(engine.compression_count))}"),
         _line("window", f"{bar(used_tokens, window, threshold)} {share}"),
         _line("", f"{used_tokens:,} of {window:,} tokens sent; compresses from {threshold:,}"),
         _line("conversation", f"{_messages(len(rows))}, about {estimate_tokens(rows):,} tokens"),

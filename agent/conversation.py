@@ -9,7 +9,7 @@ from .errors import CompressionTimeoutError, ProviderError
 from .interrupts import Interrupts
 from .loop import Agent
 from .messages import calls_of, estimate_tokens, text_of
-from .provider import message_of
+from .provider import message_of, usage_of
 from .screen import Screen, one_line, width
 from .transcripts import SessionError, Transcripts, new_session_id
 
@@ -59,7 +59,7 @@ class ShownModel:
             raise
         finally:
             self.screen.end_line()
-        self.last_usage = response.get("usage") or {}
+        self.last_usage = usage_of(response)
         text = text_of(row)
         if text and not self._streamed:
             self.screen.say(text)

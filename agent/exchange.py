@@ -8,7 +8,7 @@ from .compaction import Compactor
 from .context_engine import Message
 from .errors import ContextOverflowError, ProviderError
 from .hooks import EngineHooks
-from .provider import ModelClient, message_of
+from .provider import ModelClient, figure, message_of, usage_of
 from .session import Session, Turn
 from .tools import ToolRegistry
 
@@ -64,7 +64,7 @@ class Exchange:
     def _selected(self, incoming: Message) -> list[Message]:
         """The next request: what the engine selects, made valid."""
         request = self._session.request()
-        window_tokens = self._hooks.engine.context_length
+        window_tokens = self._hooks.figure("context_length")
         return messages.sanitize(self._hooks.select(request, self._session.rows, incoming, window_tokens))
 
     def _fitting(self, incoming: Message) -> list[Message]:
@@ -78,9 +78,9 @@ class Exchange:
         if has_tools and self._tools.schemas():
             body["tools"] = self._tools.schemas()
         answer = self._answer(turn, body)
-        usage = answer.get("usage") or {}
+        usage = usage_of(answer)
         turn.usage = usage or None
-        self._session.anchor(int(usage.get("prompt_tokens") or 0))
+        self._session.anchor(figure(usage.get("prompt_tokens")))
         self._hooks.update_from_response(usage)
         return answer
 
@@ -98,7 +98,7 @@ class Exchange:
 
     def _make_room(self, window_tokens: int | None) -> bool:
         """Whether the next request can be smaller: the window is known to be, or the history was compacted."""
-        window_before = self._hooks.engine.context_length
+        window_before = self._hooks.figure("context_length")
         is_smaller = window_tokens is not None and window_tokens < window_before
         if window_tokens is not None and is_smaller:
             self._hooks.update_model(self.model, window_tokens)

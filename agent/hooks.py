@@ -1,10 +1,12 @@
 """Calls an engine's hooks so that none of them can break a turn: what fails is told, and nothing has changed."""
 
+import json
 import logging
 from typing import Any
 
 from .context_engine import ContextEngine, Message
 from .messages import copy_rows
+from .provider import figure
 
 logger = logging.getLogger(__name__)
 
@@ -17,6 +19,10 @@ class EngineHooks:
     def __init__(self, engine: ContextEngine, *, provider: str = "") -> None:
         self.engine = engine
         self.provider = provider
+
+    def figure(self, attribute: str) -> int:
+        """A number that the engine keeps for the host; 0 where it has none."""
+        return figure(getattr(self.engine, attribute, 0))
 
     def select(
         self, request: list[Message], conversation: list[Message], incoming: Message | None, budget_tokens: int
@@ -50,20 +56,21 @@ class EngineHooks:
 
     def should_compress(self, prompt_tokens: int) -> bool:
         """The engine's answer; no if it has none."""
-        return bool(self._ask("should_compress", prompt_tokens))
+        return self._is_yes("should_compress", prompt_tokens)
 
     def no_compression_reason(self, prompt_tokens: int) -> str | None:
         """What the user should know about a no."""
         answer = self._ask("should_compress_info", prompt_tokens)
-        return answer[1] if isinstance(answer, tuple) and len(answer) == _PAIR else None
+        reason = answer[1] if isinstance(answer, tuple) and len(answer) == _PAIR else None
+        return reason if isinstance(reason, str) else None
 
     def should_compress_preflight(self, messages: list[Message]) -> bool:
         """Whether the engine wants to compress before a turn, below its threshold."""
-        return bool(self._ask("should_compress_preflight", copy_rows(messages)))
+        return self._is_yes("should_compress_preflight", copy_rows(messages))
 
     def should_defer(self, prompt_tokens: int) -> bool:
         """Whether the engine would rather wait for real usage."""
-        return bool(self._ask("should_defer_preflight_to_real_usage", prompt_tokens))
+        return self._is_yes("should_defer_preflight_to_real_usage", prompt_tokens)
 
     def has_content_to_compress(self, messages: list[Message]) -> bool:
         """Whether compression on request makes sense; yes unless the engine says no."""
@@ -74,8 +81,9 @@ class EngineHooks:
         if inherits(self.engine, "prune_tool_results_only"):
             return messages
         answer = self._ask("prune_tool_results_only", copy_rows(messages), current_tokens=current_tokens)
-        is_pruned = isinstance(answer, tuple) and len(answer) == _PAIR and answer[1] and is_message_list(answer[0])
-        return copy_rows(answer[0]) if is_pruned else messages
+        if not (isinstance(answer, tuple) and len(answer) == _PAIR and isinstance(answer[1], int)):
+            return messages
+        return copy_rows(answer[0]) if answer[1] and is_message_list(answer[0]) else messages
 
     def status_message(self, phase: str, default_message: str) -> str | None:
         """What to tell the user about a compaction; None for nothing."""
@@ -117,6 +125,14 @@ class EngineHooks:
             self._warn(hook, repr(error))
             return None
 
+    def _is_yes(self, hook: str, argument: object) -> bool:
+        answer = self._ask(hook, argument)
+        try:
+            return bool(answer)
+        except Exception as error:  # an array of numpy, say, has no truth
+            self._warn(hook, f"its answer is neither yes nor no ({error!r})")
+            return False
+
     def _warn(self, hook: str, problem: str) -> None:
         logger.warning("%s of context engine %s: %s; the turn goes on without it", hook, self.engine.name, problem)
 
@@ -128,8 +144,18 @@ def inherits(engine: ContextEngine, hook: str) -> bool:
 
 
 def is_message_list(value: object) -> bool:
-    """Whether a value is a list of dicts with something in it."""
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    """Whether a value is a list of messages, with something in it, that can be written as JSON."""
+    if not isinstance(value, list) or not value or not all(map(_is_message, value)):
+        return False
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_message(row: object) -> bool:
+    return isinstance(row, dict) and all(isinstance(key, str) for key in row)
 
 
 def _problem(selection: list[Message], request: list[Message]) -> str | None:
@@ -147,4 +173,6 @@ def _problem(selection: list[Message], request: list[Message]) -> str | None:
 
 
 def _describe(value: object) -> str:
-    return "an empty list" if value == [] else "a list with something else" if isinstance(value, list) else repr(value)
+    if not isinstance(value, list):
+        return f"an object of type {type(value).__name__}"
+    return "a list with something else" if value else "an empty list"

@@ -154,7 +154,7 @@ class Agent:
     def set_model(self, model: str, context_length: int | None = None) -> None:
         """Go on with another model; without `context_length` its window is taken to be as large."""
         self._exchange.model = model
-        self._hooks.update_model(model, context_length or self.engine.context_length)
+        self._hooks.update_model(model, context_length or self._hooks.figure("context_length"))
 
     def new_session(self, session_id: str | None = None) -> str:
         """Start over: the engine is told that the session ended, and is bound to the new one."""
@@ -220,7 +220,7 @@ class Agent:
 
     def _is_too_large(self) -> bool:
         rough_tokens = messages.estimate_tokens(self.session.rows)
-        return 0 < self.engine.context_length < rough_tokens
+        return 0 < self._hooks.figure("context_length") < rough_tokens
 
     def _stop(self, turn: Turn, partial_reply: str = "") -> None:
         """The user ended the turn; what the model had said by then stays, since people refer to it."""

@@ -93,7 +93,7 @@ def units(rows: Sequence[Message]) -> list[list[Message]]:
 
 def sanitize(rows: Sequence[Message]) -> list[Message]:
     """A valid request made from any rows; a valid one comes back equal."""
-    known = [row for row in strip_durable_keys(rows) if row.get("role") in _ROLES]
+    known = [_with_text(row) for row in strip_durable_keys(rows) if str(row.get("role")) in _ROLES]
     return fill_empty(merge_user_rows(pair_tool_rows(_demote_later_system_rows(known))))
 
 
@@ -136,6 +136,12 @@ def fill_empty(rows: Sequence[Message]) -> list[Message]:
     return filled + last
 
 
+def _with_text(row: Message) -> Message:
+    """A row with its content as text where it is neither that nor a list of parts: no provider takes it."""
+    content = row.get("content")
+    return row if content is None or isinstance(content, str | list) else {**row, "content": str(content)}
+
+
 def _paired_batch(unit: Sequence[Message], taken: set[str]) -> list[Message]:
     """A batch as it must be sent; `taken` learns its ids."""
     assistant = unit[0]
@@ -143,7 +149,8 @@ def _paired_batch(unit: Sequence[Message], taken: set[str]) -> list[Message]:
         return [assistant]
     calls: dict[str, Message] = {}
     for call in calls_of(assistant):
-        calls.setdefault(call["id"], call)
+        if isinstance(call.get("function"), dict):
+            calls.setdefault(call["id"], call)
     new_calls, new_results = [], []
     for old_id, call in calls.items():
         new_id = _free_id(old_id, taken)

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import re
 import urllib.error
 import urllib.request
@@ -139,4 +140,18 @@ def message_of(response: dict[str, Any]) -> dict[str, Any]:
         row = {key: value for key, value in message.items() if value is not None or key == "content"}
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ProviderError("the response holds no message", is_retryable=True) from error
-    return {**row, "role": "assistant", "content": row.get("content")}
+    content = row.get("content")
+    if content is not None and not isinstance(content, str | list):
+        raise ProviderError(f"the response holds a message with odd content: {shorten(repr(content))}")
+    return {**row, "role": "assistant", "content": content}
+
+
+def usage_of(response: dict[str, Any]) -> dict[str, Any]:
+    """What a response says of its size; empty where it says nothing."""
+    usage = response.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
+def figure(value: object) -> int:
+    """A number that a provider or an engine gives; 0 for what is none, since an exception would cost the turn."""
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0

@@ -98,7 +98,11 @@ class ToolRegistry:
 def _flat(schema: object) -> dict[str, Any]:
     """An engine's schema without the wrapping that providers want; nameless if it is no schema."""
     inner = schema.get("function", schema) if isinstance(schema, dict) else {}
-    return {"name": "", **inner} if isinstance(inner, dict) else {"name": ""}
+    try:
+        json.dumps(inner)
+    except (TypeError, ValueError, RecursionError):
+        return {"name": ""}
+    return inner if isinstance(inner, dict) and isinstance(inner.get("name"), str) else {"name": ""}
 
 
 def _error(problem: str) -> str:

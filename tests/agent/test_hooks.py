@@ -2,6 +2,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from agent.context_engine import ContextEngine, Message
@@ -46,8 +47,23 @@ def test_a_usable_selection_is_taken() -> None:
         lambda request: [*request[:-1], {"role": "tool", "content": "x"}, request[-1]],
         lambda request: 1 / 0,
         lambda request: request.clear() or 1 / 0,
+        lambda request: [*request, {"role": "user", "content": b"bytes"}],
+        lambda request: [*request, {"role": "user", "content": "x", 5: "y"}],
     ],
-    ids=["empty", "tuple", "no dict", "text", "no system", "other system", "two systems", "no id", "raises", "edits"],
+    ids=[
+        "empty",
+        "tuple",
+        "no dict",
+        "text",
+        "no system",
+        "other system",
+        "two systems",
+        "no id",
+        "raises",
+        "edits",
+        "no JSON",
+        "no key",
+    ],
 )
 def test_an_unusable_selection_leaves_the_request_and_is_told_once(
     choose: Callable[[list[Message]], Any], caplog: pytest.LogCaptureFixture
@@ -216,3 +232,32 @@ def test_tool_rows_that_carry_an_id_pass() -> None:
     request = [SYSTEM, user_row("a"), *batch]
 
     assert select(Selecting(lambda rows: rows), request) == request
+
+
+class Answering(PlainEngine):
+    """Gives one answer to all that is asked with yes or no, and holds odd figures."""
+
+    answer: Any = None
+    context_length: Any = "much"
+
+    def should_compress(self, prompt_tokens: int | None = None) -> Any:
+        return self.answer
+
+    should_compress_preflight = should_defer_preflight_to_real_usage = should_compress  # type: ignore[assignment]
+
+
+def test_an_answer_without_a_truth_is_a_no_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Answering()
+    engine.answer = np.array([1, 2])
+    hooks = EngineHooks(engine)
+
+    assert not hooks.should_compress(1)
+    assert not hooks.should_compress_preflight([])
+    assert not hooks.should_defer(1)
+    assert [record.getMessage().count("neither yes nor no") for record in caplog.records] == [1, 1, 1]
+
+
+def test_a_figure_that_is_none_counts_as_nothing() -> None:
+    hooks = EngineHooks(Answering())
+
+    assert (hooks.figure("context_length"), hooks.figure("protect_first_n"), hooks.figure("no_such")) == (0, 3, 0)

@@ -5,7 +5,7 @@ import pytest
 
 from agent.errors import ContextOverflowError, ProviderError
 from agent.messages import user_row
-from agent.provider import OpenAIClient, error_for, message_of
+from agent.provider import OpenAIClient, error_for, figure, message_of, usage_of
 from tests.fakes.provider import FakeEndpoint, ScriptedModel
 
 BODY: dict[str, Any] = {"model": "m", "messages": [user_row("hi \ud800")]}
@@ -64,10 +64,15 @@ def test_an_overflow_is_told_apart_and_names_the_window(status: int, text: str, 
     assert error.window_tokens == window_tokens
 
 
-@pytest.mark.parametrize("response", [{}, {"choices": []}, {"choices": [{"message": None}]}, {"choices": None}])
-def test_a_response_without_a_message_is_a_provider_error(response: dict[str, Any]) -> None:
+@pytest.mark.parametrize("choices", [..., None, [], [{"message": None}], [{"message": {"content": 5}}]])
+def test_a_response_without_a_message_is_a_provider_error(choices: Any) -> None:
     with pytest.raises(ProviderError):
-        message_of(response)
+        message_of({} if choices is ... else {"choices": choices})
+
+
+@pytest.mark.parametrize("usage", [None, [1], "many", {"prompt_tokens": "many"}, {"prompt_tokens": float("nan")}])
+def test_odd_usage_counts_as_nothing(usage: Any) -> None:
+    assert figure(usage_of({"usage": usage}).get("prompt_tokens")) == 0
 
 
 def test_a_message_keeps_its_unknown_keys() -> None:

@@ -93,7 +93,10 @@ def test_an_engine_tool_runs_on_a_thread_of_its_own() -> None:
     assert answer(ToolRegistry([], Naming("search")), tool_call("1", "search")) == {"is_same": False}
 
 
-@pytest.mark.parametrize("schemas", [None, ["text"], [{"description": "nameless"}]])
+NO_JSON = {"name": "x", "parameters": object()}
+
+
+@pytest.mark.parametrize("schemas", [None, ["text"], [{"description": "nameless"}], [{"name": ["x"]}], [NO_JSON]])
 def test_unusable_schemas_offer_nothing(schemas: Any) -> None:
     engine = Searching()
     engine.schemas = schemas
