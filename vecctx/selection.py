@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from vecctx.errors import VecctxError
+from vecctx.errors import StoreError, VecctxError
 from vecctx.pack import fill, hold, ledger
 from vecctx.ports import Parts
 from vecctx.rank.boost import lend
@@ -303,7 +303,15 @@ def _send(ask: Ask, frame: Frame, plan: Plan, parts: Parts, started_ms: float) -
         held=hold.hold(frame.turn_key, frame.history, plan.spans, plan.block),
         created_at=parts.clock.now(),
     )
-    return Sent(messages, replace(selection, selection_id=parts.store.record_selection(selection)), entry)
+    return Sent(messages, _recorded(selection, parts), entry)
+
+
+def _recorded(selection: Selection, parts: Parts) -> Selection:
+    """The selection with its number. A full disk costs the record, not the recall: what is stored can still be read."""
+    try:
+        return replace(selection, selection_id=parts.store.record_selection(selection))
+    except StoreError as error:
+        return replace(selection, notes=(*selection.notes, f"not recorded: {error}"))
 
 
 def _mark(candidate: Candidate, reason: str, quote: Quote | None = None) -> Mark:

@@ -9,6 +9,7 @@ from tests.fakes.clock import FakeClock
 from tests.host import SYSTEM, as_bytes, block_of, extends, refusals, said
 from tests.parts import FakeRunner, WordCounter, make_parts, remember
 from tests.weird import Row, assistant, batch, call, calls, result, user
+from vecctx.errors import StoreUnavailableError
 from vecctx.pack.ledger import Ledger
 from vecctx.ports import Parts
 from vecctx.selection import GROWN_BUDGET, SHOWN_CHARACTERS, Ask, Sent, select
@@ -410,6 +411,24 @@ def test_without_a_deadline_the_model_has_all_the_time() -> None:
 
 
 # The record.
+
+
+def test_a_disk_that_is_full_costs_the_record_and_not_the_recall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was stored could be read, and nothing of it was recalled, since the record could not be written."""
+    parts = make_parts()
+    remember(HISTORY, parts)
+    whole = sent_for(make_ask(HISTORY), parts)
+
+    def fail(selection: Selection) -> int:
+        raise StoreUnavailableError("store", "the disk is full")
+
+    monkeypatch.setattr(parts.store, "record_selection", fail)
+    parts.store._selections.clear()  # type: ignore[attr-defined]  # so that nothing is held from before
+    sent = sent_for(make_ask(HISTORY), parts)
+
+    assert sent.messages == whole.messages
+    assert sent.selection.selection_id is None
+    assert any("not recorded" in note for note in sent.selection.notes)
 
 
 def test_the_record_tells_where_every_token_went(parts: Parts) -> None:
