@@ -64,3 +64,13 @@ def test_outside_the_main_thread_nothing_is_taken_over() -> None:
             return signal.getsignal(signal.SIGINT)
 
     assert Interrupts().run(listen) is signal.getsignal(signal.SIGINT)
+
+
+def test_who_is_left_alone_is_not_killed_by_one_more_press() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(LeftAloneError), Interrupts().listening():
+            raise LeftAloneError
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -145,3 +145,15 @@ def test_a_copy_of_rows_shares_nothing() -> None:
     messages.copy_rows(rows)[0]["content"][0]["text"] = "changed"
 
     assert rows == [user_row([{"type": "text", "text": "a"}])]
+
+
+@pytest.mark.parametrize(
+    ("odd", "sent"),
+    [
+        ([{"role": ["user"], "content": "x"}, {"content": "no role"}], []),
+        ([user_row({"a": 1})], [user_row("{'a': 1}")]),
+        ([assistant_row("x", [{"id": "a", "function": None}]), tool_row("a", "y")], [assistant_row("x")]),
+    ],
+)
+def test_rows_that_no_provider_takes_become_some_that_it_does(odd: list[Message], sent: list[Message]) -> None:
+    assert sanitize([*odd, user_row("now")]) == messages.merge_user_rows([*sent, user_row("now")])
