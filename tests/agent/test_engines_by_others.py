@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +73,15 @@ def test_the_document_shows_what_an_engine_by_others_breaks(python: str, engine:
     broken = {point["name"] for point in report["points"] if point["outcome"] == "broken"}
     assert checked.returncode == (0 if report["conformant"] else 1)
     assert broken == _documented(engine)
+
+
+@pytest.mark.parametrize("engine", CONFIGS)
+def test_an_engine_by_others_is_listed_and_chosen_by_its_own_name(python: str, engine: str, tmp_path: Path) -> None:
+    _run(python, "-m", "agent", "plugins", "--use", engine, home=tmp_path)
+
+    listed = _run(python, "-m", "agent", "plugins", home=tmp_path).stdout
+    assert re.search(rf"^\*.* {engine} ", listed, re.MULTILINE)
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == yaml.safe_load(CONFIGS[engine])
 
 
 def _documented(engine: str) -> set[str]:
