@@ -1,5 +1,6 @@
 """One request and its answer: what is selected, whether it still fits, and what is tried until there is an answer."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -48,18 +49,19 @@ class Exchange:
             ProviderError: there is no answer.
             CompressionTimeoutError: the history had to be compacted, and that took too long.
         """
+        again = functools.partial(self._selected, incoming)
         try:
-            return self._dispatch(turn, self._fitting(incoming))
+            return self._dispatch(turn, self._fitting(incoming), again)
         except ContextOverflowError as error:
             if not self._make_room(error.window_tokens):
                 raise
-            return self._dispatch(turn, self._selected(incoming))
+            return self._dispatch(turn, again(), again)
 
     def summary(self, turn: Turn) -> str:
         """A last answer, without tools, to the whole history: selection is for turns that go on. Empty for none."""
         self._session.append(messages.user_row(SUMMARY_REQUEST), display_kind="notice")
         request = messages.sanitize(self._session.request())
-        return messages.text_of(message_of(self._dispatch(turn, request, has_tools=False)))
+        return messages.text_of(message_of(self._dispatch(turn, request, lambda: request, has_tools=False)))
 
     def _selected(self, incoming: Message) -> list[Message]:
         """The next request: what the engine selects, made valid."""
@@ -72,19 +74,21 @@ class Exchange:
         request = self._selected(incoming)
         return self._selected(incoming) if self._compactor.before_request(self._session, request) else request
 
-    def _dispatch(self, turn: Turn, request: list[Message], *, has_tools: bool = True) -> dict[str, Any]:
-        """Send one request, the same bytes again where that may help, and learn from its usage."""
+    def _dispatch(
+        self, turn: Turn, request: list[Message], again: Callable[[], list[Message]], *, has_tools: bool = True
+    ) -> dict[str, Any]:
+        """Send one request, ask for it again and send that where it may help, and learn from the answer's usage."""
         body: dict[str, Any] = {"model": self.model, "messages": caching.mark(request)}
         if has_tools and self._tools.schemas():
             body["tools"] = self._tools.schemas()
-        answer = self._answer(turn, body)
+        answer = self._answer(turn, body, again)
         usage = usage_of(answer)
         turn.usage = usage or None
         self._session.anchor(figure(usage.get("prompt_tokens")))
         self._hooks.update_from_response(usage)
         return answer
 
-    def _answer(self, turn: Turn, body: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, turn: Turn, body: dict[str, Any], again: Callable[[], list[Message]]) -> dict[str, Any]:
         for wait_seconds in _RETRY_WAITS_SECONDS:
             turn.api_call_count += 1
             try:
@@ -93,6 +97,8 @@ class Exchange:
                 if not error.is_retryable:
                     raise
                 self._wait(wait_seconds)
+                # The contract asks for a selection for each request, also for one that is tried again.
+                body = {**body, "messages": caching.mark(again())}
         turn.api_call_count += 1
         return self._client.complete(body)
 

@@ -196,7 +196,7 @@ def test_the_request_is_marked_for_the_cache_and_the_history_is_not() -> None:
     assert not any(MARKER_KEY in row for row in agent.history)
 
 
-def test_a_retry_sends_the_same_bytes_after_one_selection() -> None:
+def test_a_retry_asks_the_engine_again_and_sends_the_same_bytes_where_it_selects_the_same() -> None:
     engine = ListeningEngine()
     waits: list[float] = []
     down = ProviderError("busy", is_retryable=True)
@@ -205,7 +205,7 @@ def test_a_retry_sends_the_same_bytes_after_one_selection() -> None:
     assert agent.run_turn("hi") == "ok"
 
     assert model.bodies[0] == model.bodies[1] == model.bodies[2]
-    assert len(engine.told("select_context")) == 1
+    assert len(engine.told("select_context")) == 3
     assert len(waits) == 2
     assert engine.told("on_turn_complete")[0]["api_call_count"] == 3
 
