@@ -76,8 +76,9 @@ class ContextEngine(ABC):
     ) -> list[Message] | None:
         """The messages to send in place of the request, or None for the request as it is.
 
-        Asked for each request, also for one that is tried again. `request_messages` starts with the system row; `conversation_messages`
-        are the durable rows, which have none; `incoming_message` started the turn; `budget_tokens` is the whole window.
+        Asked for each request, also for one that is tried again. `request_messages` starts with the system row;
+        `conversation_messages` are the durable rows, which have none; `incoming_message` started the turn;
+        `budget_tokens` is the whole window.
         """
         del request_messages, conversation_messages, incoming_message, budget_tokens
         return None
