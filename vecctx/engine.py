@@ -149,7 +149,7 @@ class VecctxEngine(ContextEngine):
         conversation_id = self._locate(past, self._session)
         if conversation_id is None:
             return None
-        self._store(past, self._session, is_live=False)
+        self._ingest(past, conversation_id, self._session, is_live=False)
         ask = Ask(
             request=request,
             conversation=conversation,
@@ -352,11 +352,18 @@ class VecctxEngine(ContextEngine):
             return
         session.is_behind = True
         with self._guard("store"):
+            conversation_id = self._locate(rows, session)
+            if conversation_id is not None:
+                self._ingest(rows, conversation_id, session, is_live=is_live)
+
+    def _ingest(self, rows: Sequence[Row], conversation_id: int, session: Session, *, is_live: bool) -> None:
+        """Store what is new in these rows; where it is known already which conversation is theirs."""
+        if session.is_fork or not rows:
+            return
+        session.is_behind = True
+        with self._guard("store"):
             opened = self._open()
             parts = opened.parts
-            conversation_id = self._locate(rows, session)
-            if conversation_id is None:
-                return
             stored = ingest.ingest(
                 rows,
                 conversation_id,
